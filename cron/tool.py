@@ -67,7 +67,7 @@ _LABELS: dict[Action, Key] = {
 }
 
 
-class Scheduling(BaseModel):
+class ScheduleArguments(BaseModel):
     """Arguments of schedule_job."""
 
     action: Action = "create"
@@ -134,7 +134,7 @@ def make_schedule_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
     return TurnTool(
         name=NAME,
         description=DESCRIPTION,
-        arguments=Scheduling,
+        arguments=ScheduleArguments,
         repetition="idempotent",
         access="read",
         run_in_turn=run_in_turn,
@@ -158,7 +158,7 @@ class _Desk:
         self._spend = spend
 
     async def handle(
-        self, wanted: Scheduling, scope: AskingScope, brief: object, hands: object
+        self, wanted: ScheduleArguments, scope: AskingScope, brief: object, hands: object
     ) -> str:
 
         async def propose() -> Proposed:
@@ -195,7 +195,7 @@ class _Desk:
 
         return await scope.once("done", carry_out, kind=str)
 
-    async def _propose(self, wanted: Scheduling, turn: str) -> Proposed:
+    async def _propose(self, wanted: ScheduleArguments, turn: str) -> Proposed:
         asker = await self._asking(turn)
         if asker is None or asker.role not in ("user", "admin"):
             return Proposed(why="Nobody is here for whom a job could be made.")
@@ -311,7 +311,7 @@ def _labels(action: Action, language: str) -> tuple[str, ...]:
     return tuple(say(key, language) for key in keys)
 
 
-def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> JobRequest:
+def _wish(wanted: ScheduleArguments, old: Job | None, known: tuple[Job, ...]) -> JobRequest:
     """Return the request; in a change, fields that are not given stay."""
     if old is None and not (wanted.title and (wanted.schedule or wanted.hook)):
         raise ToolFailed("A job needs title and schedule, and what is to be done.")

@@ -462,6 +462,19 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert not twice, f"tell these apart by name: {twice}"
 
 
+def test_the_arguments_of_a_tool_are_called_so() -> None:
+    """Alone, names such as Back, See or Through say neither whose arguments they are nor that."""
+    wrong = [
+        f"{path}:{node.lineno} {node.name}"
+        for path, text in modules()
+        for node in nodes(text)
+        if isinstance(node, ast.ClassDef)
+        and (ast.get_docstring(node) or "").startswith("Arguments of ")
+        and not node.name.endswith("Arguments")
+    ]
+    assert not wrong, f"end these names with Arguments: {wrong}"
+
+
 def test_every_module_says_what_it_owns() -> None:
     silent = [
         path

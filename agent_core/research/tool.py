@@ -49,7 +49,7 @@ class Handed(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Delegate(BaseModel):
+class ResearchArguments(BaseModel):
     """Arguments of delegate_to_research."""
 
     question: str = Field(min_length=1, max_length=4_000)
@@ -85,7 +85,9 @@ async def research(
 def research_tool(deps: ResearchDeps) -> Tool:
     """delegate_to_research over `deps`."""
 
-    async def run_in_turn(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
+    async def run_in_turn(
+        wanted: ResearchArguments, scope: Scope, brief: Brief, hands: Hands
+    ) -> str:
         files = await _hand_over(wanted, scope, brief)
         own = replace(brief, text=wanted.question, said="")
         wish = ResearchRequest(kind=wanted.kind, depth=wanted.depth)
@@ -102,7 +104,7 @@ def research_tool(deps: ResearchDeps) -> Tool:
         "rounds, reads the sources and returns a report with citations. quick: 4 sources, "
         "standard: 8, deep: 10 or more.",
         summary="a report from many sources",
-        arguments=Delegate,
+        arguments=ResearchArguments,
         repetition="idempotent",
         access="network",
         run_in_turn=run_in_turn,
@@ -110,7 +112,7 @@ def research_tool(deps: ResearchDeps) -> Tool:
     )
 
 
-async def _hand_over(wanted: Delegate, scope: Scope, brief: Brief) -> tuple[Artifact, ...]:
+async def _hand_over(wanted: ResearchArguments, scope: Scope, brief: Brief) -> tuple[Artifact, ...]:
     """Return the files that go along."""
     await count_handoff(scope)
     files: tuple[Artifact, ...] = ()
@@ -145,7 +147,7 @@ async def _refusal(scope: Scope, brief: Brief, hands: Hands) -> str:
     gate = Tool(
         name=NAME,
         description="",
-        arguments=Delegate,
+        arguments=ResearchArguments,
         repetition="pure",
         access="network",
         call=_may,

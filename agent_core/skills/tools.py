@@ -21,7 +21,7 @@ from agent_core.tools.turn.tool import TurnTool
 INVOKE, LIST = "invoke_skill", "list_skills"
 
 
-class Invoke(BaseModel):
+class InvokeSkillArguments(BaseModel):
     """Arguments of invoke_skill."""
 
     skill_id: str = Field(min_length=1, max_length=64)
@@ -35,7 +35,7 @@ class NoSkillArguments(BaseModel):
 def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     """invoke_skill and list_skills over `skills`."""
 
-    async def invoke(wanted: Invoke, scope: Scope, brief: Brief, hands: Hands) -> str:
+    async def invoke(wanted: InvokeSkillArguments, scope: Scope, brief: Brief, hands: Hands) -> str:
         context = SkillRun(scope, SkillDeps(brief=brief, hands=hands, find=skills.look_up))
         params: Values = dict(wanted.params)
         output = await context.invoke_skill(wanted.skill_id, params)
@@ -51,7 +51,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
             "research, a plan, and what operators added. list_skills says which there are and "
             "what params they take. Files that it makes for the person are given to them.",
             summary="carry out a skill",
-            arguments=Invoke,
+            arguments=InvokeSkillArguments,
             repetition="idempotent",
             access="read",
             run_in_turn=invoke,

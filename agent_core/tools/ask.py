@@ -24,7 +24,7 @@ NOT_PUT = (
 )
 
 
-class Ask(BaseModel):
+class AskArguments(BaseModel):
     """Arguments of ask_user; `inquire` and `choices` are its names elsewhere."""
 
     question: str = Field(min_length=1, validation_alias=AliasChoices("question", "inquire"))
@@ -39,7 +39,7 @@ def ask_tool() -> Tool:
     return Tool(
         name=NAME,
         description="Ask the person; with options they choose one, without they write.",
-        arguments=Ask,
+        arguments=AskArguments,
         repetition="pure",
         access="person",
         call=_call,
@@ -48,7 +48,7 @@ def ask_tool() -> Tool:
     )
 
 
-def question(asked: Ask) -> Question:
+def question(asked: AskArguments) -> Question:
     """A decision where there are options, else an input."""
     if asked.options and asked.kind != "input":
         options = tuple(dict.fromkeys(asked.options))

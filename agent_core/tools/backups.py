@@ -33,7 +33,7 @@ _MARK = re.compile(r"\.(\d{8}T\d{6}\.\d{6})(\.new|\.undone)?")
 _TIME = "%Y%m%dT%H%M%S.%f"
 
 
-class Back(BaseModel):
+class RollbackArguments(BaseModel):
     """Arguments of rollback."""
 
     path: str
@@ -49,14 +49,14 @@ class _Step(Struct, frozen=True, kw_only=True):
 def rollback_tool() -> Tool:
     """Make the tool rollback, over the backups of write_file."""
 
-    async def call(wanted: Back, context: ToolContext) -> ToolOutput:
+    async def call(wanted: RollbackArguments, context: ToolContext) -> ToolOutput:
         said = await asyncio.to_thread(roll_back, wanted, context.workspace)
         return ToolOutput(text=said, changed=(wanted.path,))
 
     return Tool(
         name="rollback",
         description="Undo the last write_file on a file; again, the one before.",
-        arguments=Back,
+        arguments=RollbackArguments,
         repetition="effect",
         access="write",
         call=call,
@@ -65,7 +65,7 @@ def rollback_tool() -> Tool:
     )
 
 
-def roll_back(wanted: Back, workspace: Path) -> str:
+def roll_back(wanted: RollbackArguments, workspace: Path) -> str:
     """Restore the file's previous step; describe it, with the diff."""
     real, relative = _place(workspace, wanted.path)
     named = paths.display_path(relative)
@@ -105,11 +105,11 @@ def go_back(path: str, workspace: Path, since: float, most: int) -> bool:
     if len(after) > most or (len(after) == len(names) == MAX_STEPS and most > MAX_STEPS):
         return False
     for _ in after:
-        roll_back(Back(path=path), workspace)
+        roll_back(RollbackArguments(path=path), workspace)
     return True
 
 
-def preview(wanted: Back, workspace: Path) -> str:
+def preview(wanted: RollbackArguments, workspace: Path) -> str:
     """The diff that a rollback would make, for the approval card."""
     try:
         real, relative = _place(workspace, wanted.path)
@@ -121,7 +121,7 @@ def preview(wanted: Back, workspace: Path) -> str:
     return diff(old, step.content or b"", paths.display_path(relative)) if step is not None else ""
 
 
-def bind(wanted: Back, workspace: Path) -> str:
+def bind(wanted: RollbackArguments, workspace: Path) -> str:
     """The step that would be taken: another write in between makes it another call."""
     try:
         names = _steps(workspace, _place(workspace, wanted.path)[1])

@@ -50,14 +50,14 @@ class ReadFileArguments(BaseModel):
     limit: int = Field(default=2_000, ge=1, description="Lines.")
 
 
-class Write(BaseModel):
+class WriteFileArguments(BaseModel):
     """Arguments of write_file."""
 
     path: str
     content: str
 
 
-class List(BaseModel):
+class ListFilesArguments(BaseModel):
     """Arguments of list_files."""
 
     path: str = "."
@@ -87,7 +87,7 @@ def file_tools(file_store: FileStore | None = None) -> tuple[Tool, ...]:
         Tool(
             name="write_file",
             description="Write a text file of the workspace, whole; returns the diff.",
-            arguments=Write,
+            arguments=WriteFileArguments,
             repetition="idempotent",
             access="write",
             call=_call_write,
@@ -98,7 +98,7 @@ def file_tools(file_store: FileStore | None = None) -> tuple[Tool, ...]:
         Tool(
             name="list_files",
             description="List a folder of the workspace: name, path, type, size.",
-            arguments=List,
+            arguments=ListFilesArguments,
             repetition="pure",
             access="read",
             call=_call_list,
@@ -118,12 +118,12 @@ def _is_picture(workspace: Path, path: str) -> bool:
         return bool(pictures.kind(file.read(12)))
 
 
-async def _call_write(wanted: Write, context: ToolContext) -> ToolOutput:
+async def _call_write(wanted: WriteFileArguments, context: ToolContext) -> ToolOutput:
     said = await asyncio.to_thread(write, wanted, context.workspace)
     return ToolOutput(text=said, changed=(wanted.path,))
 
 
-async def _call_list(wanted: List, context: ToolContext) -> str:
+async def _call_list(wanted: ListFilesArguments, context: ToolContext) -> str:
     return await asyncio.to_thread(entries, wanted, context.workspace)
 
 
@@ -209,7 +209,7 @@ def _page(file: BinaryIO, wanted: ReadFileArguments, size: int) -> str:
     )
 
 
-def write(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
+def write(wanted: WriteFileArguments, workspace: Path, encoding: str = UTF8) -> str:
     """Write the file atomically, and back up the old one. Return a description, with the diff."""
     real = paths.resolve(workspace, wanted.path, write=True)
     relative = real.relative_to(os.path.realpath(workspace))
@@ -230,7 +230,7 @@ def write(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
     return f"{verb} {named} ({len(new):,} bytes).\n{shown}"
 
 
-def _encode(wanted: Write, encoding: str) -> bytes:
+def _encode(wanted: WriteFileArguments, encoding: str) -> bytes:
     try:
         return wanted.content.encode(encoding)
     except UnicodeEncodeError as error:
@@ -243,7 +243,7 @@ def _encode(wanted: Write, encoding: str) -> bytes:
         raise ToolFailed(why) from None
 
 
-def preview(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
+def preview(wanted: WriteFileArguments, workspace: Path, encoding: str = UTF8) -> str:
     """The diff that `write` would make, for the approval card; "" where it would be refused."""
     try:
         real = paths.resolve(workspace, wanted.path, write=True)
@@ -256,13 +256,13 @@ def preview(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
     return backups.diff(old, new, paths.display_path(relative))
 
 
-def bind(wanted: Write, workspace: Path) -> str:
+def bind(wanted: WriteFileArguments, workspace: Path) -> str:
     """The file as it is: of another one, the same content is another change than the card shows."""
     old = _read_old(wanted.path, workspace)
     return "" if old is None else hashlib.sha256(old).hexdigest()
 
 
-def is_written(wanted: Write, workspace: Path) -> bool:
+def is_written(wanted: WriteFileArguments, workspace: Path) -> bool:
     """The file has this content already."""
     return _read_old(wanted.path, workspace) == wanted.content.encode(UTF8, "replace")
 
@@ -278,7 +278,7 @@ def _read_old(path: str, workspace: Path) -> bytes | None:
         return None
 
 
-def entries(wanted: List, workspace: Path) -> str:
+def entries(wanted: ListFilesArguments, workspace: Path) -> str:
     """Return one line for each entry that fits; links are shown and not followed. Names are escaped
     so that they can be opened, whatever bytes they are made of."""
     why = paths.why_refused(wanted.pattern)

@@ -25,7 +25,7 @@ class PlannedStep(BaseModel):
     needs: list[str] = []
 
 
-class Planning(BaseModel):
+class PlanningArguments(BaseModel):
     """Arguments of task_planning."""
 
     title: str = Field("", description="At most six words.")
@@ -35,7 +35,7 @@ class Planning(BaseModel):
 def planning_tool() -> Tool:
     """Make task_planning. Its steps are carried out by the orchestrator."""
 
-    async def call(wanted: Planning, context: ToolContext) -> str:
+    async def call(wanted: PlanningArguments, context: ToolContext) -> str:
         if why := problem(_make_plan(wanted)):
             raise ToolFailed(why)
         return "The plan stands. It is worked off step by step now."
@@ -44,7 +44,7 @@ def planning_tool() -> Tool:
         name=NAME,
         description="Call it first, alone, when a request takes several steps: people see them as "
         "a checklist, and each is then worked off and checked.",
-        arguments=Planning,
+        arguments=PlanningArguments,
         repetition="pure",
         access="read",
         call=call,
@@ -57,13 +57,15 @@ def read_plan(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> Plan 
     for call in calls:
         if call.name == NAME and call.id in went:
             try:
-                return _make_plan(Planning.model_validate(msgspec.json.decode(call.arguments)))
+                return _make_plan(
+                    PlanningArguments.model_validate(msgspec.json.decode(call.arguments))
+                )
             except (msgspec.DecodeError, ValidationError):
                 continue
     return None
 
 
-def _make_plan(wanted: Planning) -> Plan:
+def _make_plan(wanted: PlanningArguments) -> Plan:
     steps = (
         Step(
             id=step.id,

@@ -30,7 +30,7 @@ HELD = (
 )
 
 
-class Send(BaseModel):
+class SendFileArguments(BaseModel):
     """Arguments of send_file."""
 
     paths: list[str] = Field(min_length=1, max_length=MAX_FILES)
@@ -109,7 +109,7 @@ def _note(file: GivenFile) -> str:
 def send_tool(file_store: FileStore) -> Tool:
     """send_file that keeps copies in `file_store`."""
 
-    async def call(wanted: Send, context: ToolContext) -> ToolOutput:
+    async def call(wanted: SendFileArguments, context: ToolContext) -> ToolOutput:
         files = [
             await asyncio.to_thread(file_store.keep, context.workspace, path)
             for path in dict.fromkeys(wanted.paths)
@@ -125,7 +125,7 @@ def send_tool(file_store: FileStore) -> Tool:
     return Tool(
         name="send_file",
         description="Give files of the workspace to the person; pictures are shown.",
-        arguments=Send,
+        arguments=SendFileArguments,
         repetition="idempotent",
         access="read",
         call=call,

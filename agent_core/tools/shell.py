@@ -50,7 +50,7 @@ class RunCommandArguments(BaseModel):
     cwd: str = Field(default="", max_length=1_000, description="To run it in.")
 
 
-class Check(BaseModel):
+class CheckCommandArguments(BaseModel):
     """Arguments of check_command."""
 
     handle: str
@@ -125,7 +125,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
     """Make check_command: asks about a background command, or ends it. Pure, though it may end a
     command: after a crash it meets a gateway without commands."""
 
-    async def call(wanted: Check, context: ToolContext) -> ToolOutput:
+    async def call(wanted: CheckCommandArguments, context: ToolContext) -> ToolOutput:
         command = background.find(context.workspace, wanted.handle)
         if command is None:
             raise ToolFailed(
@@ -142,7 +142,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
     return Tool(
         name="check_command",
         description="Read the output of a command in the background, wait for its end, or stop it.",
-        arguments=Check,
+        arguments=CheckCommandArguments,
         repetition="pure",
         access="read",
         polls=True,

@@ -5,9 +5,9 @@ import json
 from pydantic import BaseModel
 
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.files import Write
+from agent_core.tools.files import WriteFileArguments
 from agent_core.tools.shell import RunCommandArguments
-from agent_core.tools.web.tools import ReadPage
+from agent_core.tools.web.tools import ReadPageArguments
 
 
 async def refuse(arguments: BaseModel, context: ToolContext) -> str:
@@ -24,11 +24,11 @@ def make_shell(*, isolated: bool) -> Tool:
 
 
 WRITING = Tool(
-    name="write_file", description="", arguments=Write, repetition="idempotent", access="write",
+    name="write_file", description="", arguments=WriteFileArguments, repetition="idempotent", access="write",
     call=refuse,
 )  # fmt: skip
 FETCH = Tool(
-    name="read_page", description="", arguments=ReadPage, repetition="pure", access="network",
+    name="read_page", description="", arguments=ReadPageArguments, repetition="pure", access="network",
     call=refuse,
 )  # fmt: skip
 

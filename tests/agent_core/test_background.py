@@ -10,7 +10,12 @@ from agent_core.messages import wrap_output
 from agent_core.sandboxes.commands.background import MAX_COMMANDS, Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.shell import Check, RunCommandArguments, check_tool, shell_tool
+from agent_core.tools.shell import (
+    CheckCommandArguments,
+    RunCommandArguments,
+    check_tool,
+    shell_tool,
+)
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
@@ -40,7 +45,7 @@ class Desk:
         return said.split(" as ")[1].split(",")[0]
 
     async def check(self, handle: str, action: str = "read", seconds: int = 30) -> str:
-        arguments = Check(handle=handle, action=action, seconds=seconds)  # type: ignore[arg-type]
+        arguments = CheckCommandArguments(handle=handle, action=action, seconds=seconds)  # type: ignore[arg-type]
         return wrap_output(await self._check.call(arguments, self.context())).text
 
 

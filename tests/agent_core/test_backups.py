@@ -6,16 +6,16 @@ import pytest
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.tools.backups import MAX_STEPS, Back, bind, preview, roll_back
-from agent_core.tools.files import Write, write
+from agent_core.tools.backups import MAX_STEPS, RollbackArguments, bind, preview, roll_back
+from agent_core.tools.files import WriteFileArguments, write
 
 
 def put(workspace: Path, content: str, path: str = "d/a.txt") -> str:
-    return write(Write(path=path, content=content), workspace)
+    return write(WriteFileArguments(path=path, content=content), workspace)
 
 
 def back(workspace: Path, path: str = "d/a.txt") -> str:
-    return roll_back(Back(path=path), workspace)
+    return roll_back(RollbackArguments(path=path), workspace)
 
 
 def test_step_by_step_to_where_there_was_no_file(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_undone_states_are_bounded_too(tmp_path: Path) -> None:
 def test_an_approval_holds_for_the_step_that_was_shown(tmp_path: Path) -> None:
     put(tmp_path, "one\n")
     put(tmp_path, "two\n")
-    asked = Back(path="d/a.txt")
+    asked = RollbackArguments(path="d/a.txt")
     shown, bound = preview(asked, tmp_path), bind(asked, tmp_path)
     assert "-two" in shown and "+one" in shown
     assert (tmp_path / "d/a.txt").read_text() == "two\n", "a preview changes nothing"
@@ -108,7 +108,11 @@ def test_an_approval_holds_for_the_step_that_was_shown(tmp_path: Path) -> None:
 def test_what_cannot_go_back(tmp_path: Path, path: str) -> None:
     with pytest.raises(ToolFailed):
         back(tmp_path, path)
-    assert preview(Back(path=path), tmp_path) == "" == bind(Back(path=path), tmp_path)
+    assert (
+        preview(RollbackArguments(path=path), tmp_path)
+        == ""
+        == bind(RollbackArguments(path=path), tmp_path)
+    )
 
 
 def test_a_backup_that_was_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from agent_core.policy import Bond, Grant, Situation
 from agent_core.sandboxes.commands.background import Background
 from agent_core.tools import sources
 from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
-from agent_core.tools.code.execute import Python, code_tools
+from agent_core.tools.code.execute import PythonArguments, code_tools
 from agent_core.tools.facts import find_call_bond, judge_call
 from agent_core.tools.shell import RunCommandArguments, shell_tool
 from agent_core.tools.sources import MAX_BYTES, read_sources, read_surroundings
@@ -345,8 +345,8 @@ def test_words_that_may_stand_for_any_file_are_bound_to_all(command: str, everyt
 
 def test_code_is_bound_as_commands_are(tmp_path: Path) -> None:
     tool = next(tool for tool in code_tools(TIERS["isolated"]) if tool.name == "python_execute")
-    assert find_call_bond(tool, Python(code="import helper"), BARE).kind == "sources"
-    assert find_call_bond(tool, Python(code="import helper"), CONTAINED).kind == "words"
+    assert find_call_bond(tool, PythonArguments(code="import helper"), BARE).kind == "sources"
+    assert find_call_bond(tool, PythonArguments(code="import helper"), CONTAINED).kind == "words"
 
 
 async def hold_where_nothing_changed(part: str, count: int, at: Path) -> None:

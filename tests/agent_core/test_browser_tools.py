@@ -31,7 +31,7 @@ from agent_core.tools.browser.bubblewrap_walls import BubblewrapWalls
 from agent_core.tools.browser.container_walls import ContainerWalls
 from agent_core.tools.browser.enclosure import Walls
 from agent_core.tools.browser.session import MAX_TABS, _keep
-from agent_core.tools.browser.tools import PressKey, Works, browser_tools
+from agent_core.tools.browser.tools import PressKeyArguments, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
 from agent_core.tools.send import FileStore
@@ -517,10 +517,12 @@ async def test_one_browser_with_a_session_for_each_workspace(
         await watched(bob)
         bind = ann.tools["browser_press_key"].bind
         assert bind is not None
-        bound = bind(PressKey(key="Enter"), ann.workspace)
+        bound = bind(PressKeyArguments(key="Enter"), ann.workspace)
         browser.halt(ann.workspace)
         await until(lambda: browser.at_work(ann.workspace) is None)
-        assert site.place in bound == bind(PressKey(key="Enter"), ann.workspace), "known still"
+        assert site.place in bound == bind(PressKeyArguments(key="Enter"), ann.workspace), (
+            "known still"
+        )
         said = await ann.do("browser_click", index=1)
         assert "The browser was closed" in said and f"It was at {site.url}/who" in said
         said = await ann.do("browser_navigate", url=f"{site.url}/form")

@@ -14,7 +14,11 @@ from agent_core.messages import ToolOutput
 from agent_core.tools.code.charts import tools
 from agent_core.tools.code.charts.chart import SHAPES, Chart, make_drawing, propose_chart
 from agent_core.tools.code.charts.table import Table, describe, number, parse
-from agent_core.tools.code.charts.tools import Prepare, Visualize, chart_tools
+from agent_core.tools.code.charts.tools import (
+    PrepareChartArguments,
+    VisualizeArguments,
+    chart_tools,
+)
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.send import FileStore
 from tests.fakes.waiting import PATIENCE
@@ -132,9 +136,9 @@ def test_too_much_is_not_drawn() -> None:
 async def drawn(workspace: Path, kept: Path, **more: object) -> tuple[ToolOutput, ToolOutput]:
     prepare, visualize = chart_tools(FileStore(kept))
     context = ToolContext(workspace=workspace, key="k", limit=75.0, output=lambda text: None)
-    given = Prepare.model_validate({"path": "d/a.csv", "title": "Sales in $", **more})
+    given = PrepareChartArguments.model_validate({"path": "d/a.csv", "title": "Sales in $", **more})
     one = await prepare.call(given, context)
-    two = await visualize.call(Visualize(path="d/a.chart.json", caption="See"), context)
+    two = await visualize.call(VisualizeArguments(path="d/a.chart.json", caption="See"), context)
     assert isinstance(one, ToolOutput) and isinstance(two, ToolOutput)
     return one, two
 
@@ -183,7 +187,9 @@ async def test_its_lack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "a.chart.json").write_text("{}")
     context = ToolContext(workspace=tmp_path, key="k", limit=75.0, output=lambda text: None)
     with pytest.raises(ToolFailed, match=r"turnkeeper\[charts\]"):
-        await chart_tools(FileStore(tmp_path))[1].call(Visualize(path="a.chart.json"), context)
+        await chart_tools(FileStore(tmp_path))[1].call(
+            VisualizeArguments(path="a.chart.json"), context
+        )
 
 
 async def test_what_is_no_chart_and_what_is_no_data(tmp_path: Path) -> None:
@@ -196,12 +202,12 @@ async def test_what_is_no_chart_and_what_is_no_data(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text('{"data":"a.csv","kind":"pie","more":' + "[" * 9_000)
     for path in ("b.json", "c.json"):
         with pytest.raises(ToolFailed, match="is no chart"):
-            await visualize.call(Visualize(path=path), context)
+            await visualize.call(VisualizeArguments(path=path), context)
     for path, why in (("x.json", "is no chart"), ("out.json", "leaves"), ("none", "There is no")):
         with pytest.raises(ToolFailed, match=why):
-            await visualize.call(Visualize(path=path), context)
+            await visualize.call(VisualizeArguments(path=path), context)
     with pytest.raises(ToolFailed, match="4 columns(.|\n)*No chart was written"):
-        await prepare.call(Prepare(path="a.csv", kind="line"), context)
+        await prepare.call(PrepareChartArguments(path="a.csv", kind="line"), context)
     assert not (tmp_path / "a.chart.json").exists()
 
 
@@ -209,8 +215,8 @@ async def test_an_approval_of_a_chart_shows_it_and_holds_for_its_data(tmp_path: 
     prepare, visualize = chart_tools(FileStore(tmp_path / "kept"))
     (tmp_path / "a.csv").write_text(SALES)
     context = ToolContext(workspace=tmp_path, key="k", limit=75.0, output=lambda text: None)
-    await prepare.call(Prepare(path="a.csv"), context)
-    given = Visualize(path="a.chart.json")
+    await prepare.call(PrepareChartArguments(path="a.csv"), context)
+    given = VisualizeArguments(path="a.chart.json")
     assert visualize.bind is not None and visualize.preview is not None
     assert '"data": "a.csv"' in visualize.preview(given, tmp_path)
     seen = {visualize.bind(given, tmp_path)}

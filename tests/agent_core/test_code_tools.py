@@ -197,7 +197,7 @@ async def test_files_by_one_tool(tmp_path: Path) -> None:
     assert isinstance(gone, ToolOutput) and not (tmp_path / "a/b.txt").exists()
     again = await call(tool, tmp_path, action="delete", path="a/b.txt")
     assert "nothing to delete" in str(again)
-    backups.roll_back(backups.Back(path="a/b.txt"), tmp_path)
+    backups.roll_back(backups.RollbackArguments(path="a/b.txt"), tmp_path)
     assert (tmp_path / "a/b.txt").read_text() == "x\n"
 
 

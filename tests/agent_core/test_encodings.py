@@ -8,7 +8,7 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.tools.editing.editor import Command, EditorArguments, edit, preview
 from agent_core.tools.encodings import decode_text, find_encoding
-from agent_core.tools.files import ReadFileArguments, Write, read, write
+from agent_core.tools.files import ReadFileArguments, WriteFileArguments, read, write
 
 WRITTEN = [
     ("cp1252", "Name;Preis\nBrötchen;0,35 €\nÄpfel „süß“;1,50\n"),
@@ -73,7 +73,7 @@ def test_what_the_encoding_has_no_sign_for_is_refused_and_nothing_is_lost(tmp_pa
     with pytest.raises(ToolFailed, match="written in cp1252, which has no 名"):
         edit(change("str_replace", "Name", "名前"), tmp_path)
     assert (tmp_path / "a.csv").read_bytes() == data
-    write(Write(path="a.csv", content="名前\n"), tmp_path)
+    write(WriteFileArguments(path="a.csv", content="名前\n"), tmp_path)
     assert (tmp_path / "a.csv").read_text(encoding="utf-8") == "名前\n"
 
 

@@ -13,12 +13,12 @@ import pytest
 
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
-from agent_core.tools.backups import Back, roll_back
+from agent_core.tools.backups import RollbackArguments, roll_back
 from agent_core.tools.editing.editor import EditorArguments, edit
 from agent_core.tools.files import (
-    List,
+    ListFilesArguments,
     ReadFileArguments,
-    Write,
+    WriteFileArguments,
     bind,
     entries,
     preview,
@@ -91,13 +91,13 @@ def list_acts(workspace: Path) -> dict[str, Callable[[], object]]:
     kept = FileStore(workspace.parent / "kept")
     return {
         "read": lambda: read(ReadFileArguments(path=AT), workspace),
-        "write": lambda: write(Write(path=AT, content="new"), workspace),
-        "preview": lambda: preview(Write(path=AT, content="new"), workspace),
-        "bind": lambda: bind(Write(path=AT, content="new"), workspace),
+        "write": lambda: write(WriteFileArguments(path=AT, content="new"), workspace),
+        "preview": lambda: preview(WriteFileArguments(path=AT, content="new"), workspace),
+        "bind": lambda: bind(WriteFileArguments(path=AT, content="new"), workspace),
         "edit": lambda: edit(_edit(command="insert", insert_line=0, new_str="a"), workspace),
         "view": lambda: edit(_edit(command="view"), workspace),
-        "roll back": lambda: roll_back(Back(path=AT), workspace),
-        "list": lambda: entries(List(path="d", pattern="**/*"), workspace),
+        "roll back": lambda: roll_back(RollbackArguments(path=AT), workspace),
+        "list": lambda: entries(ListFilesArguments(path="d", pattern="**/*"), workspace),
         "keep": lambda: kept.read(kept.keep(workspace, AT).ref),
         "add": lambda: paths.add(workspace, "d", "x.txt", BytesIO(b"new")),
         "output": lambda: paths.put_output(workspace, "o.txt", b"new"),

@@ -8,9 +8,9 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
 from agent_core.tools.files import (
-    List,
+    ListFilesArguments,
     ReadFileArguments,
-    Write,
+    WriteFileArguments,
     entries,
     file_tools,
     preview,
@@ -21,29 +21,29 @@ from agent_core.tools.toolbox import Toolbox
 
 
 def test_write_keeps_a_backup_and_shows_the_diff(tmp_path: Path) -> None:
-    assert "Created d/a.txt" in write(Write(path="d/a.txt", content="one\n"), tmp_path)
+    assert "Created d/a.txt" in write(WriteFileArguments(path="d/a.txt", content="one\n"), tmp_path)
     os.chmod(tmp_path / "d/a.txt", 0o755)
-    assert "+two" in preview(Write(path="d/a.txt", content="two\n"), tmp_path)
-    said = write(Write(path="d/a.txt", content="two\n"), tmp_path)
+    assert "+two" in preview(WriteFileArguments(path="d/a.txt", content="two\n"), tmp_path)
+    said = write(WriteFileArguments(path="d/a.txt", content="two\n"), tmp_path)
     assert "-one" in said and "+two" in said
     assert (tmp_path / "d/a.txt").read_text() == "two\n"
     assert (tmp_path / "d/a.txt").stat().st_mode & 0o777 == 0o755
     nothing, backup = sorted((tmp_path / ".turnkeeper/backups/d").iterdir())
     assert nothing.name.startswith("a.txt.") and nothing.name.endswith(".new")
     assert backup.read_text() == "one\n" and backup.name.startswith("a.txt.")
-    assert "nothing changed" in write(Write(path="d/a.txt", content="two\n"), tmp_path)
+    assert "nothing changed" in write(WriteFileArguments(path="d/a.txt", content="two\n"), tmp_path)
 
 
 def test_twenty_backups_and_no_temporary_files(tmp_path: Path) -> None:
     for n in range(25):
-        write(Write(path="a", content=str(n)), tmp_path)
+        write(WriteFileArguments(path="a", content=str(n)), tmp_path)
     kept = sorted((tmp_path / ".turnkeeper/backups").iterdir())
     assert [path.read_text() for path in kept] == [str(n) for n in range(4, 24)]
     assert {path.name for path in tmp_path.iterdir()} == {"a", ".turnkeeper"}
 
 
 def test_a_long_diff_is_cut_with_a_count(tmp_path: Path) -> None:
-    said = write(Write(path="a", content="x\n" * 9_000), tmp_path)
+    said = write(WriteFileArguments(path="a", content="x\n" * 9_000), tmp_path)
     assert len(said) < 4_200 and "characters of the diff left out" in said
 
 
@@ -72,20 +72,20 @@ def test_listing(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("12")
     (tmp_path / "l").symlink_to("/etc")
-    lines = entries(List(), tmp_path).splitlines()
+    lines = entries(ListFilesArguments(), tmp_path).splitlines()
     assert lines == [
         "name\tpath\ttype\tsize",
         *("a.txt\ta.txt\tfile\t2", "b.py\tb.py\tfile\t2", "d\td\tfolder\t0", "l\tl\tlink\t0"),
     ]
-    found = entries(List(pattern="**/*.py"), tmp_path)
+    found = entries(ListFilesArguments(pattern="**/*.py"), tmp_path)
     assert found.count(".py\tfile") == 3 and "d/e/f.py" in found
-    assert "f.py\td/e/f.py" in entries(List(path="d", pattern="*/*"), tmp_path)
-    assert entries(List(pattern="*.rs"), tmp_path) == "Nothing found."
+    assert "f.py\td/e/f.py" in entries(ListFilesArguments(path="d", pattern="*/*"), tmp_path)
+    assert entries(ListFilesArguments(pattern="*.rs"), tmp_path) == "Nothing found."
     for arguments in (
-        List(pattern="../*"),
-        List(path=".."),
-        List(path="l"),
-        List(pattern="/etc/*"),
+        ListFilesArguments(pattern="../*"),
+        ListFilesArguments(path=".."),
+        ListFilesArguments(path="l"),
+        ListFilesArguments(pattern="/etc/*"),
     ):
         with pytest.raises(ToolFailed):
             entries(arguments, tmp_path)
@@ -94,7 +94,7 @@ def test_listing(tmp_path: Path) -> None:
 def test_at_most_a_thousand_entries(tmp_path: Path) -> None:
     for n in range(1_100):
         (tmp_path / str(n)).touch()
-    assert len(entries(List(), tmp_path).splitlines()) == 1_002
+    assert len(entries(ListFilesArguments(), tmp_path).splitlines()) == 1_002
 
 
 def test_schemas_are_small() -> None:
@@ -105,5 +105,5 @@ def test_schemas_are_small() -> None:
 def test_a_file_that_is_being_written_is_in_no_list(tmp_path: Path) -> None:
     (tmp_path / paths.temporary_name()).touch()
     (tmp_path / ".mine.tmp").touch()
-    listed = entries(List(pattern="*"), tmp_path)
+    listed = entries(ListFilesArguments(pattern="*"), tmp_path)
     assert ".mine.tmp" in listed and listed.count("\n") == 1

@@ -12,8 +12,16 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.snapshots import Snapshots
 from agent_core.tools import paths
-from agent_core.tools.backups import Back, roll_back
-from agent_core.tools.files import List, ReadFileArguments, Write, entries, preview, read, write
+from agent_core.tools.backups import RollbackArguments, roll_back
+from agent_core.tools.files import (
+    ListFilesArguments,
+    ReadFileArguments,
+    WriteFileArguments,
+    entries,
+    preview,
+    read,
+    write,
+)
 from agent_core.tools.send import FileStore
 from agent_core.tools.sources import read_sources
 from gateway.views import Media, MediaFile
@@ -27,9 +35,9 @@ def look_at_all(workspace: Path, made: list[str]) -> None:
     kept = FileStore(workspace.parent / "kept")
     acts: dict[str, Callable[[str], object]] = {
         "read": lambda path: read(ReadFileArguments(path=path), workspace),
-        "preview": lambda path: preview(Write(path=path, content="b\n"), workspace),
-        "write": lambda path: write(Write(path=path, content="b\n"), workspace),
-        "roll back": lambda path: roll_back(Back(path=path), workspace),
+        "preview": lambda path: preview(WriteFileArguments(path=path, content="b\n"), workspace),
+        "write": lambda path: write(WriteFileArguments(path=path, content="b\n"), workspace),
+        "roll back": lambda path: roll_back(RollbackArguments(path=path), workspace),
     }
     for path in made:
         for act in acts:
@@ -71,7 +79,7 @@ def list_texts(value: object) -> list[str]:
 
 def list_all(workspace: Path) -> None:
     """A line for each, of four columns, whatever the names hold."""
-    for line in entries(List(path=".", pattern="**/*"), workspace).split("\n"):
+    for line in entries(ListFilesArguments(path=".", pattern="**/*"), workspace).split("\n"):
         assert len(line.split("\t")) == 4, line
         assert not set(line) & BAD_SIGNS
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent_core.errors import ToolFailed
 from agent_core.handoffs import artifacts
 from agent_core.tools import paths, shell
-from agent_core.tools.files import List, entries
+from agent_core.tools.files import ListFilesArguments, entries
 from agent_core.tools.globs import MAX_WILDCARDS, Glob
 
 LONG = "a" * 250
@@ -49,7 +49,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_listing_is_quick(pattern: str, workspace: Path) -> None:
     for start in ("", "incoming/"):
-        assert spend(lambda s=start: entries(List(pattern=s + pattern), workspace)) < SECONDS
+        assert (
+            spend(lambda s=start: entries(ListFilesArguments(pattern=s + pattern), workspace))
+            < SECONDS
+        )
 
 
 @pytest.mark.pick("a pattern of an approval", 12)
@@ -120,8 +123,8 @@ def test_what_fits(pattern: str, fitting: tuple[str, ...], others: tuple[str, ..
 
 def test_a_walk_has_a_budget(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "MAX_ENTRIES", 10)
-    said = entries(List(pattern="**"), workspace)
+    said = entries(ListFilesArguments(pattern="**"), workspace)
     assert "only the first" in said and said.count("\n") <= 12
     monkeypatch.setattr(paths, "MAX_ENTRIES", 50_000)
     monkeypatch.setattr(paths, "MAX_SECONDS", 0.0)
-    assert entries(List(pattern="**"), workspace).count("\n") < 40
+    assert entries(ListFilesArguments(pattern="**"), workspace).count("\n") < 40

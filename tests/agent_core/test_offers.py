@@ -14,12 +14,12 @@ from agent_core.policy import Grant, Situation, Verdict, decide
 from agent_core.questions import NETWORK, Coverage, Offer, Proposal, list_choices
 from agent_core.sandboxes.commands.background import Background
 from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
-from agent_core.tools.code.execute import Python, code_tools
+from agent_core.tools.code.execute import PythonArguments, code_tools
 from agent_core.tools.contract import Tool
 from agent_core.tools.facts import judge_call, read_facts
-from agent_core.tools.files import Write, file_tools
+from agent_core.tools.files import WriteFileArguments, file_tools
 from agent_core.tools.shell import RunCommandArguments, shell_tool
-from agent_core.tools.web.tools import ReadPage
+from agent_core.tools.web.tools import ReadPageArguments
 from tests.fakes.attacks import HARMLESS, HIDINGS, hide_commands
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 from tests.sampling import some_and_every, take
@@ -42,7 +42,7 @@ async def never(arguments: BaseModel, context: object) -> str:
 
 
 PAGE = Tool(
-    name="read_page", description="", arguments=ReadPage, repetition="pure", access="network",
+    name="read_page", description="", arguments=ReadPageArguments, repetition="pure", access="network",
     call=never,
 )  # fmt: skip
 SITUATIONS = tuple(
@@ -57,14 +57,14 @@ SITUATIONS = tuple(
 
 
 def calls() -> Iterator[tuple[Tool, BaseModel]]:
-    yield file_tools()[1], Write(path="a", content="x")
-    yield PAGE, ReadPage(url="https://a.test/")
+    yield file_tools()[1], WriteFileArguments(path="a", content="x")
+    yield PAGE, ReadPageArguments(url="https://a.test/")
     for command in COMMANDS:
         for shell, bash, code in zip(SHELLS, BASHES, CODES, strict=True):
             yield shell, RunCommandArguments(command=command)
             yield shell, RunCommandArguments(command=command, hosts=("a.test", "b.test"))
             yield bash, BashArguments(command=command)
-            yield code, Python(code=command)
+            yield code, PythonArguments(code=command)
 
 
 def judged(some: int) -> Iterator[tuple[Tool, BaseModel, Situation, Verdict]]:

@@ -11,7 +11,7 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
 from agent_core.tools.editing.editor import EditorArguments, edit
-from agent_core.tools.files import ReadFileArguments, Write, read, write
+from agent_core.tools.files import ReadFileArguments, WriteFileArguments, read, write
 from tests.fakes.attacks import climb_out
 
 
@@ -33,7 +33,7 @@ def blocked(workspace: Path, path: str) -> None:
         read(ReadFileArguments(path=path), workspace)
     assert "SECRET" not in str(caught.value)
     with pytest.raises(ToolFailed):
-        write(Write(path=path, content="x"), workspace)
+        write(WriteFileArguments(path=path, content="x"), workspace)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_settings_are_not_written_by_a_link_with_another_name(
     (inside / "b").symlink_to(".git")
     (inside / link).symlink_to(target)
     with pytest.raises(ToolFailed, match="is a link to"):
-        write(Write(path=path, content="x"), inside)
+        write(WriteFileArguments(path=path, content="x"), inside)
     for command in ("create", "str_replace", "insert"):
         with pytest.raises(ToolFailed):
             edit(
@@ -101,7 +101,7 @@ def test_settings_are_not_written_by_a_link_with_another_name(
                 inside,
             )
     assert (inside / ".git" / "config").read_text() == "old"
-    write(Write(path=".git/config", content="x"), inside)
+    write(WriteFileArguments(path=".git/config", content="x"), inside)
     assert (inside / ".git" / "config").read_text() == "x", "asked about by its own name"
 
 
@@ -145,12 +145,12 @@ def test_a_huge_file_is_not_read_whole(inside: Path) -> None:
         file.truncate(100 << 30)
     assert "binary" in read(ReadFileArguments(path="huge"), inside)
     with pytest.raises(ToolFailed, match="too many"):
-        write(Write(path="huge", content=""), inside)
+        write(WriteFileArguments(path="huge", content=""), inside)
 
 
 def test_the_gateways_folder_is_not_written(inside: Path) -> None:
     with pytest.raises(ToolFailed):
-        write(Write(path=".turnkeeper/backups/x", content=""), inside)
+        write(WriteFileArguments(path=".turnkeeper/backups/x", content=""), inside)
 
 
 def test_calls_that_run_at_once_make_the_same_folder(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_calls_that_run_at_once_make_the_same_folder(tmp_path: Path) -> None:
                 name: int, workspace: Path = workspace, wait: threading.Barrier = together
             ) -> str:
                 wait.wait(10)
-                return write(Write(path=f"a/b/c/{name}.txt", content="x"), workspace)
+                return write(WriteFileArguments(path=f"a/b/c/{name}.txt", content="x"), workspace)
 
             done = list(threads.map(call, range(8)))
             assert all(text.startswith("Created") for text in done)

@@ -17,7 +17,14 @@ from agent_core.orchestration.plan import Plan
 from agent_core.skills import files as skill_files
 from agent_core.tools import backups, paths, shell
 from agent_core.tools.browser import memory
-from agent_core.tools.files import List, ReadFileArguments, Write, entries, read, write
+from agent_core.tools.files import (
+    ListFilesArguments,
+    ReadFileArguments,
+    WriteFileArguments,
+    entries,
+    read,
+    write,
+)
 
 Plant = Callable[[Path, Path], None]
 """Puts something in the place of a path; the second one is the folder outside."""
@@ -72,7 +79,7 @@ WRITERS: dict[str, tuple[Writer, tuple[str, ...]]] = {
         lambda w: paths.add(w, "downloads", "../../report.txt", BytesIO(b"new")),
         ("downloads", "downloads/report.txt"),
     ),
-    "write_file": (lambda w: write(Write(path="a/b.txt", content="new"), w), ("a", "a/b.txt")),
+    "write_file": (lambda w: write(WriteFileArguments(path="a/b.txt", content="new"), w), ("a", "a/b.txt")),
     "skill": (lambda w: skill_files.store(w, "a/b.txt", b"new"), ("a", "a/b.txt")),
     "skill_new": (lambda w: skill_files.add(w, "a/b", ".txt", b"new"), ("a", "a/b.txt")),
     "output": (
@@ -91,9 +98,9 @@ WRITERS: dict[str, tuple[Writer, tuple[str, ...]]] = {
         lambda w: backups.keep(w, Path("b.txt"), b"old"),
         (".turnkeeper", ".turnkeeper/backups"),
     ),
-    "rollback": (lambda w: backups.roll_back(backups.Back(path="a/b.txt"), w), ("a", "a/b.txt")),
+    "rollback": (lambda w: backups.roll_back(backups.RollbackArguments(path="a/b.txt"), w), ("a", "a/b.txt")),
     "read": (lambda w: read(ReadFileArguments(path="a/b.txt"), w), ("a", "a/b.txt")),
-    "list": (lambda w: entries(List(path="a", pattern="**"), w), ("a", "a/b.txt")),
+    "list": (lambda w: entries(ListFilesArguments(path="a", pattern="**"), w), ("a", "a/b.txt")),
     "bind": (
         lambda w: shell.bind(shell.RunCommandArguments(command="sh a/b.txt a/* **/x"), w),
         ("a", "a/b.txt"),

@@ -6,18 +6,23 @@ from pydantic import BaseModel
 from agent_core.policy import Grant, Mode, Situation, Verdict
 from agent_core.questions import Decision, Input
 from agent_core.sandboxes.commands.background import Background
-from agent_core.tools.ask import Ask, ask_tool, question
+from agent_core.tools.ask import AskArguments, ask_tool, question
 from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
-from agent_core.tools.code.execute import Python, code_tools
-from agent_core.tools.code.sandboxed import File, file_tool
+from agent_core.tools.code.execute import PythonArguments, code_tools
+from agent_core.tools.code.sandboxed import SandboxFileArguments, file_tool
 from agent_core.tools.code.script.execute_script import ScriptArguments, script_tools
 from agent_core.tools.code.script.running import RunningScripts
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
-from agent_core.tools.files import List, ReadFileArguments, Write, file_tools
+from agent_core.tools.files import (
+    ListFilesArguments,
+    ReadFileArguments,
+    WriteFileArguments,
+    file_tools,
+)
 from agent_core.tools.shell import RunCommandArguments, shell_tool
 from agent_core.tools.shell_words import Understood, understand
-from agent_core.tools.web.tools import ReadPage
+from agent_core.tools.web.tools import ReadPageArguments
 from tests.fakes.attacks import HARMLESS, HIDINGS, hide_commands
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 
@@ -45,7 +50,7 @@ SCRIPT, OPEN_SCRIPT = (
     script_tools(tier, RunningScripts(), 60)[0] for tier in (bwrap_sandbox(), unsafe_sandbox())
 )
 READ, WRITE, LIST = file_tools()
-FILE = Write(path="a", content="x")
+FILE = WriteFileArguments(path="a", content="x")
 
 
 def judge(
@@ -59,8 +64,8 @@ def judge(
     ("tool", "arguments", "in_ask", "in_auto", "in_ask_all"),
     [
         (READ, ReadFileArguments(path="a"), "allow", "allow", "ask"),
-        (LIST, List(), "allow", "allow", "ask"),
-        (ask_tool(), Ask(question="?"), "allow", "allow", "allow"),
+        (LIST, ListFilesArguments(), "allow", "allow", "ask"),
+        (ask_tool(), AskArguments(question="?"), "allow", "allow", "allow"),
         (WRITE, FILE, "ask", "allow", "ask"),
         (SHELL, RunCommandArguments(command="ls -la"), "ask", "allow", "ask"),
         (SHELL, RunCommandArguments(command="python x.py"), "ask", "ask", "ask"),
@@ -74,23 +79,41 @@ def judge(
         (BASH, BashArguments(command="f() { ls; }"), "ask", "ask", "ask"),
         (OPEN_BASH, BashArguments(command="ls"), "ask", "ask", "ask"),
         (BASH, BashArguments(command="ls", timeout=61), "deny", "deny", "deny"),
-        (CODE, Python(code="print(1)"), "ask", "ask", "ask"),
-        (CODE, Python(code="date"), "ask", "ask", "ask"),
-        (CODE, Python(code="ls -la"), "ask", "ask", "ask"),
-        (OPEN_CODE, Python(code="print(1)"), "ask", "ask", "ask"),
-        (file_tool(), File(action="read", path="a"), "allow", "allow", "ask"),
-        (file_tool(), File(action="write", path="a", content=""), "ask", "allow", "ask"),
-        (file_tool(), File(action="delete", path="a"), "ask", "allow", "ask"),
-        (file_tool(), File(action="delete", path="../a"), "deny", "deny", "deny"),
-        (file_tool(), File(action="read", path=".turnkeeper/outputs/a"), "allow", "allow", "ask"),
-        (file_tool(), File(action="read", path=".env"), "deny", "deny", "deny"),
-        (file_tool(), File(action="delete", path=".turnkeeper/a"), "deny", "deny", "deny"),
+        (CODE, PythonArguments(code="print(1)"), "ask", "ask", "ask"),
+        (CODE, PythonArguments(code="date"), "ask", "ask", "ask"),
+        (CODE, PythonArguments(code="ls -la"), "ask", "ask", "ask"),
+        (OPEN_CODE, PythonArguments(code="print(1)"), "ask", "ask", "ask"),
+        (file_tool(), SandboxFileArguments(action="read", path="a"), "allow", "allow", "ask"),
+        (
+            file_tool(),
+            SandboxFileArguments(action="write", path="a", content=""),
+            "ask",
+            "allow",
+            "ask",
+        ),
+        (file_tool(), SandboxFileArguments(action="delete", path="a"), "ask", "allow", "ask"),
+        (file_tool(), SandboxFileArguments(action="delete", path="../a"), "deny", "deny", "deny"),
+        (
+            file_tool(),
+            SandboxFileArguments(action="read", path=".turnkeeper/outputs/a"),
+            "allow",
+            "allow",
+            "ask",
+        ),
+        (file_tool(), SandboxFileArguments(action="read", path=".env"), "deny", "deny", "deny"),
+        (
+            file_tool(),
+            SandboxFileArguments(action="delete", path=".turnkeeper/a"),
+            "deny",
+            "deny",
+            "deny",
+        ),
         (FETCH, ReadFileArguments(path="https://x"), "ask", "ask", "ask"),
         (READ, ReadFileArguments(path="../x"), "deny", "deny", "deny"),
         (READ, ReadFileArguments(path=".env"), "deny", "deny", "deny"),
-        (WRITE, Write(path="/etc/x", content=""), "deny", "deny", "deny"),
-        (WRITE, Write(path=".turnkeeper/x", content=""), "deny", "deny", "deny"),
-        (LIST, List(pattern="../*"), "deny", "deny", "deny"),
+        (WRITE, WriteFileArguments(path="/etc/x", content=""), "deny", "deny", "deny"),
+        (WRITE, WriteFileArguments(path=".turnkeeper/x", content=""), "deny", "deny", "deny"),
+        (LIST, ListFilesArguments(pattern="../*"), "deny", "deny", "deny"),
     ],
 )
 def test_the_table(
@@ -102,14 +125,14 @@ def test_the_table(
 
 
 def test_a_rule_for_code_holds_for_that_code_only() -> None:
-    first = judge(CODE, Python(code="print(1)"))
+    first = judge(CODE, PythonArguments(code="print(1)"))
     assert first.risk == "medium" and "is a program" in first.reason
     assert first.always.startswith('= {"code":"print(1)"')
     rule = Grant(tool="python_execute", pattern=first.always, person="A", lasting=True)
-    assert judge(CODE, Python(code="print(1)"), "ask", rule).ruling == "allow"
-    assert judge(CODE, Python(code="print(2)"), "ask", rule).ruling == "ask"
+    assert judge(CODE, PythonArguments(code="print(1)"), "ask", rule).ruling == "allow"
+    assert judge(CODE, PythonArguments(code="print(2)"), "ask", rule).ruling == "ask"
     assert "as of dddd" in first.always, "what it imports is part of it"
-    unisolated = judge(OPEN_CODE, Python(code="print(1)"), "auto", rule)
+    unisolated = judge(OPEN_CODE, PythonArguments(code="print(1)"), "auto", rule)
     assert (unisolated.ruling, unisolated.risk, unisolated.always) == ("ask", "high", "")
 
 
@@ -121,7 +144,7 @@ def test_a_script_is_judged_as_code_is() -> None:
             for script, other in ((SCRIPT, CODE), (OPEN_SCRIPT, OPEN_CODE)):
                 now = Situation(mode=mode, person="A", contained=contained)  # type: ignore[arg-type]
                 verdict = judge_call(script, code, "d" * 64, now)
-                like = judge_call(other, Python(code="print(1)"), "d" * 64, now)
+                like = judge_call(other, PythonArguments(code="print(1)"), "d" * 64, now)
                 assert (verdict.ruling, verdict.rule, verdict.risk) == (
                     like.ruling, like.rule, like.risk,
                 )  # fmt: skip
@@ -285,15 +308,15 @@ def test_more_that_is_understood(command: str) -> None:
 )
 def test_no_grant_opens_a_url_that_leads_inside(url: str) -> None:
     read = Tool(
-        name="read_page", description="", arguments=ReadPage, repetition="pure", access="network",
+        name="read_page", description="", arguments=ReadPageArguments, repetition="pure", access="network",
         call=never, rule=lambda arguments: "pages",
     )  # fmt: skip
     grant = Grant(tool="read_page", pattern="pages", person="A", lasting=True)
-    verdict = judge(read, ReadPage(url=url), "auto", grant)
+    verdict = judge(read, ReadPageArguments(url=url), "auto", grant)
     assert (verdict.ruling, verdict.rule, verdict.always) == ("deny", "address", "")
     places = frozenset({"127.0.0.1:80"})
     now = Situation(mode="auto", person="A", places=places)
-    ruling = judge_call(read, ReadPage(url=url), "d", now).ruling
+    ruling = judge_call(read, ReadPageArguments(url=url), "d", now).ruling
     assert ruling == ("ask" if "127" in url else "deny"), (
         "an operator opens places, no ways to write"
     )
@@ -305,18 +328,21 @@ def test_a_viewer_only_reads() -> None:
         (WRITE, FILE),
         (SHELL, RunCommandArguments(command="ls")),
         (FETCH, ReadFileArguments(path="a")),
-        (CODE, Python(code="1")),
+        (CODE, PythonArguments(code="1")),
     ):
         assert judge_call(tool, arguments, "d", now).rule == "viewer"
-    for tool, arguments in ((READ, ReadFileArguments(path="a")), (ask_tool(), Ask(question="?"))):
+    for tool, arguments in (
+        (READ, ReadFileArguments(path="a")),
+        (ask_tool(), AskArguments(question="?")),
+    ):
         assert judge_call(tool, arguments, "d", now).ruling == "allow"
 
 
 def test_questions() -> None:
-    assert question(Ask(question="?", options=["a", "b"])) == Decision(
+    assert question(AskArguments(question="?", options=["a", "b"])) == Decision(
         text="?", options=("a", "b"), free=True
     )
-    assert question(Ask(question="?")) == Input(text="?")
+    assert question(AskArguments(question="?")) == Input(text="?")
 
 
 def test_longer_than_a_command_may_take() -> None:

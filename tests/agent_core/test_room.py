@@ -11,12 +11,14 @@ from agent_core.errors import ToolFailed
 from agent_core.skills import files as skill_files
 from agent_core.tools import backups, paths, room
 from agent_core.tools.code import sandboxed
-from agent_core.tools.files import Write, write
+from agent_core.tools.files import WriteFileArguments, write
 
 MOST, ENOUGH = 400_000, 200_000
 WORDS = b"x" * ENOUGH
 WRITERS: dict[str, Callable[[Path, str], object]] = {
-    "write_file": lambda place, name: write(Write(path=name, content=WORDS.decode()), place),
+    "write_file": lambda place, name: write(
+        WriteFileArguments(path=name, content=WORDS.decode()), place
+    ),
     "attachments": lambda place, name: paths.add(place, "incoming", name, BytesIO(WORDS)),
     "outputs": lambda place, name: paths.put_output(place, name, WORDS),
     "new files of skills": lambda place, name: skill_files.add(place, name, ".txt", WORDS),
@@ -49,18 +51,20 @@ def test_what_a_command_wrote_counts_and_snapshots_do_not(tmp_path: Path) -> Non
     kept = tmp_path / ".turnkeeper/snapshots/contents"
     kept.mkdir(parents=True)
     (kept / "one").write_bytes(bytes(MOST))
-    write(Write(path="a", content="a"), tmp_path)
+    write(WriteFileArguments(path="a", content="a"), tmp_path)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "large").write_bytes(bytes(MOST))
     os.symlink(kept, tmp_path / "home" / "loop")
     room._rooms.clear()  # as it is some seconds later
     with pytest.raises(ToolFailed, match="Delete files"):
-        write(Write(path="b", content="b"), tmp_path)
+        write(WriteFileArguments(path="b", content="b"), tmp_path)
 
 
 def test_where_it_is_full_files_are_deleted_and_brought_back(tmp_path: Path) -> None:
-    write(Write(path="a", content="kept"), tmp_path)
+    write(WriteFileArguments(path="a", content="kept"), tmp_path)
     (tmp_path / "large").write_bytes(bytes(MOST))
     room._rooms.clear()
-    assert "Deleted a" in sandboxed.delete(sandboxed.File(action="delete", path="a"), tmp_path)
-    assert "Restored a" in backups.roll_back(backups.Back(path="a"), tmp_path)
+    assert "Deleted a" in sandboxed.delete(
+        sandboxed.SandboxFileArguments(action="delete", path="a"), tmp_path
+    )
+    assert "Restored a" in backups.roll_back(backups.RollbackArguments(path="a"), tmp_path)

@@ -20,7 +20,7 @@ from agent_core.sandboxes.port import Permits
 from agent_core.sandboxes.tier import Tier
 from agent_core.tools import secret_files
 from agent_core.tools.code.bash import BashArguments
-from agent_core.tools.code.execute import Python
+from agent_core.tools.code.execute import PythonArguments
 from agent_core.tools.contract import Tool
 from agent_core.tools.facts import judge_call
 from agent_core.tools.shell import RunCommandArguments
@@ -267,8 +267,8 @@ def test_a_command_that_names_one_is_asked_about(command: str) -> None:
     verdict = judge_call(a_tool("run_command", RunCommandArguments), wanted, "d", AUTO)
     assert (verdict.ruling, verdict.rule, verdict.risk) == ("ask", "secret-file", "high")
     assert not verdict.always
-    code = Python(code=f"print(open({command!r}))")
-    verdict = judge_call(a_tool("python_execute", Python), code, "d", AUTO)
+    code = PythonArguments(code=f"print(open({command!r}))")
+    verdict = judge_call(a_tool("python_execute", PythonArguments), code, "d", AUTO)
     assert (verdict.ruling, verdict.rule) == ("ask", "secret-file")
     bash = BashArguments(command=command)
     verdict = judge_call(a_tool("bash", BashArguments, interactive=True), bash, "d", AUTO)

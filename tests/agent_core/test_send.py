@@ -15,7 +15,7 @@ from agent_core.guardrails.redaction import Redactions
 from agent_core.guardrails.secret_spellings import spell_secret
 from agent_core.messages import ToolOutput
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.send import MAX_BYTES, FileStore, Send, send_tool
+from agent_core.tools.send import MAX_BYTES, FileStore, SendFileArguments, send_tool
 
 KEY = "sword-fish/under+the bridge"
 WORDS = Redactions({form: "[KEY]" for form in spell_secret(KEY)})
@@ -27,7 +27,9 @@ def context(workspace: Path) -> ToolContext:
 
 async def give(tmp_path: Path, *paths: str, caption: str = "") -> ToolOutput:
     tool = send_tool(FileStore(tmp_path / "outputs", lambda: WORDS))
-    gave = await tool.call(Send(paths=list(paths), caption=caption), context(tmp_path / "w"))
+    gave = await tool.call(
+        SendFileArguments(paths=list(paths), caption=caption), context(tmp_path / "w")
+    )
     assert isinstance(gave, ToolOutput)
     return gave
 

@@ -49,12 +49,12 @@ from agent_core.skills.files import add
 from agent_core.skills.folders import LONG, find_skills
 from agent_core.skills.images.painter import Painter
 from agent_core.skills.images.settings import ImageSettings
-from agent_core.skills.images.tool import Paint, image_tool
+from agent_core.skills.images.tool import ImageArguments, image_tool
 from agent_core.skills.registry import Skills
 from agent_core.skills.slides import tool as slides
 from agent_core.skills.slides.deck import Deck, DeckSlide, outline, write_deck
 from agent_core.skills.tools import skill_tools
-from agent_core.tools.backups import Back, roll_back
+from agent_core.tools.backups import RollbackArguments, roll_back
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.send import FileStore
@@ -465,7 +465,9 @@ async def test_an_answer_that_is_no_picture_is_said(answer: bytes, tmp_path: Pat
         painter = Painter(ModelSettings.read(env))
         context = ToolContext(workspace=tmp_path, key="k", limit=9.0, output=lambda text: None)
         with pytest.raises(ToolFailed, match="picture"):
-            await image_tool(painter, FileStore(tmp_path / "kept")).call(Paint(prompt="x"), context)
+            await image_tool(painter, FileStore(tmp_path / "kept")).call(
+                ImageArguments(prompt="x"), context
+            )
     assert not (tmp_path / "images").exists()
 
 
@@ -504,10 +506,10 @@ async def test_a_presentation_in_place_of_a_file_keeps_it(tmp_path: Path) -> Non
     """A backup is what people are told of before they allow it, and why it may need no word."""
     (tmp_path / "a.pptx").write_bytes(b"of the person")
     context = ToolContext(workspace=tmp_path, key="k", limit=9.0, output=lambda text: None)
-    wanted = slides.Present(title="t", slides=[DeckSlide(title="s")], path="a.pptx")
+    wanted = slides.SlidesArguments(title="t", slides=[DeckSlide(title="s")], path="a.pptx")
     await slides.slides_tool(FileStore(tmp_path / "kept")).call(wanted, context)
     assert (tmp_path / "a.pptx").read_bytes().startswith(b"PK")
-    roll_back(Back(path="a.pptx"), tmp_path)
+    roll_back(RollbackArguments(path="a.pptx"), tmp_path)
     assert (tmp_path / "a.pptx").read_bytes() == b"of the person"
 
 

@@ -16,7 +16,7 @@ from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
 from agent_core.sandboxes.states.file_states import Snapshot, TakenBack
 from agent_core.sandboxes.states.scan import MAX_DEPTH, SnapshotRefused
 from agent_core.tools import backups, paths
-from agent_core.tools.files import List, ReadFileArguments, entries, read
+from agent_core.tools.files import ListFilesArguments, ReadFileArguments, entries, read
 from tests.sampling import examples
 
 
@@ -168,8 +168,8 @@ def test_no_file_tool_shows_a_copy_of_a_file_with_secrets(place: Path) -> None:
             with pytest.raises(ToolFailed):
                 read(ReadFileArguments(path=spelt), place)
             with pytest.raises(ToolFailed):
-                entries(List(path=spelt), place)
-    assert "snapshots" not in entries(List(pattern="**"), place)
+                entries(ListFilesArguments(path=spelt), place)
+    assert "snapshots" not in entries(ListFilesArguments(pattern="**"), place)
 
 
 def test_what_others_changed_since_is_named_and_left(place: Path) -> None:

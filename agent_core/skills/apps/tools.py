@@ -64,14 +64,14 @@ _ANY_STACK = STACKS["React"]
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
 
 
-class Create(BaseModel):
+class CreateAppArguments(BaseModel):
     """Arguments of create_app_project."""
 
     name: str = Field(min_length=1, max_length=60)
     framework: Framework
 
 
-class WriteFile(BaseModel):
+class AppFileArguments(BaseModel):
     """Arguments of app_write_file."""
 
     project: str = Field(min_length=1, max_length=100, description="Such as apps/shop")
@@ -79,7 +79,7 @@ class WriteFile(BaseModel):
     content: str
 
 
-class Install(BaseModel):
+class InstallArguments(BaseModel):
     """Arguments of app_install_packages."""
 
     project: str = Field(min_length=1, max_length=100)
@@ -114,18 +114,24 @@ class Preview(Protocol):
 def app_tools(preview: Preview) -> tuple[Tool, ...]:
     """Make the four tools; commands run like those of run_command, and `preview` shows the app."""
     return (
-        _tool(CREATE, "Begin an app's project in the workspace.", Create, _create, _list_starters),
+        _tool(
+            CREATE,
+            "Begin an app's project in the workspace.",
+            CreateAppArguments,
+            _create,
+            _list_starters,
+        ),
         _tool(
             WRITE,
             "Write a file of an app's project.",
-            WriteFile,
+            AppFileArguments,
             _write,
             lambda wanted: (_make_write(wanted),),
         ),
         _tool(
             INSTALL,
             "Install an app's packages, and more of them, from the usual indexes.",
-            Install,
+            InstallArguments,
             _install,
             lambda wanted: (_make_install(wanted, _ANY_STACK),),
         ),
@@ -153,7 +159,7 @@ def resolve_path(project: str, path: str) -> str:
     return whole
 
 
-async def _create(wanted: Create, scope: Scope, brief: Brief, hands: Hands) -> str:
+async def _create(wanted: CreateAppArguments, scope: Scope, brief: Brief, hands: Hands) -> str:
     project, stack = folder_of(wanted.name), STACKS[wanted.framework]
     files = starter_files(slug(wanted.name, "app"), wanted.framework)
     for result in await call_tools(scope.child("files"), brief, hands, _list_starters(wanted)):
@@ -161,7 +167,7 @@ async def _create(wanted: Create, scope: Scope, brief: Brief, hands: Hands) -> s
     return f"Began {project}: {', '.join(files)}. {stack.about}"
 
 
-def _list_starters(wanted: Create) -> tuple[Wanted, ...]:
+def _list_starters(wanted: CreateAppArguments) -> tuple[Wanted, ...]:
     """The calls that write a new project's files."""
     project = folder_of(wanted.name)
     files = starter_files(slug(wanted.name, "app"), wanted.framework)
@@ -171,17 +177,19 @@ def _list_starters(wanted: Create) -> tuple[Wanted, ...]:
     )
 
 
-async def _write(wanted: WriteFile, scope: Scope, brief: Brief, hands: Hands) -> str:
+async def _write(wanted: AppFileArguments, scope: Scope, brief: Brief, hands: Hands) -> str:
     (result,) = await call_tools(scope.child("file"), brief, hands, (_make_write(wanted),))
     return require_good(result)
 
 
-def _make_write(wanted: WriteFile) -> Wanted:
+def _make_write(wanted: AppFileArguments) -> Wanted:
     path = resolve_path(wanted.project, wanted.path)
     return "write_file", {"path": path, "content": wanted.content}
 
 
-async def _install(wanted: Install, scope: Scope, brief: Brief, hands: Hands) -> str | ToolOutput:
+async def _install(
+    wanted: InstallArguments, scope: Scope, brief: Brief, hands: Hands
+) -> str | ToolOutput:
     stack = await _stack(scope, brief, wanted.project)
     run = _make_install(wanted, stack)
     if not stack.install:
@@ -190,7 +198,7 @@ async def _install(wanted: Install, scope: Scope, brief: Brief, hands: Hands) ->
     return ToolOutput(text=require_good(result), command=result.command)
 
 
-def _make_install(wanted: Install, stack: Stack) -> Wanted:
+def _make_install(wanted: InstallArguments, stack: Stack) -> Wanted:
     for name in wanted.packages:
         if not _PACKAGE.fullmatch(name):
             raise ToolFailed(f"{name!r} is no name of a package.")

@@ -19,7 +19,7 @@ LIMIT = 300.0
 _ENDS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
 
 
-class Paint(BaseModel):
+class ImageArguments(BaseModel):
     """Arguments of generate_image."""
 
     prompt: str = Field(min_length=1, max_length=8_000)
@@ -30,7 +30,7 @@ class Paint(BaseModel):
 def image_tool(painter: Painter, file_store: FileStore) -> Tool:
     """generate_image by `painter`."""
 
-    async def call(wanted: Paint, context: ToolContext) -> ToolOutput:
+    async def call(wanted: ImageArguments, context: ToolContext) -> ToolOutput:
         try:
             picture = await painter.paint(wanted.prompt, wanted.shape)
         except ModelFailed as error:
@@ -44,7 +44,7 @@ def image_tool(painter: Painter, file_store: FileStore) -> Tool:
         description="Make a picture from words; it is given to the person and kept in the "
         "workspace. It costs money.",
         summary="a picture from words; costs money",
-        arguments=Paint,
+        arguments=ImageArguments,
         repetition="effect",
         access="network",
         call=call,
@@ -55,7 +55,7 @@ def image_tool(painter: Painter, file_store: FileStore) -> Tool:
 
 
 def _put(
-    context: ToolContext, file_store: FileStore, wanted: Paint, picture: bytes
+    context: ToolContext, file_store: FileStore, wanted: ImageArguments, picture: bytes
 ) -> tuple[str, GivenFile]:
     end = _ENDS.get(kind(picture[:12]))
     if end is None:

@@ -18,7 +18,7 @@ FOLDER = "slides"
 ABSENT = "python-pptx is not installed here. An operator installs it with the extra `slides`."
 
 
-class Present(Deck):
+class SlidesArguments(Deck):
     """Arguments of generate_slides."""
 
     path: str = Field(default="", max_length=200, description="Ends with .pptx")
@@ -32,7 +32,7 @@ def why_unusable() -> str:
 def slides_tool(file_store: FileStore) -> Tool:
     """generate_slides that keeps copies in `file_store`."""
 
-    async def call(wanted: Present, context: ToolContext) -> ToolOutput:
+    async def call(wanted: SlidesArguments, context: ToolContext) -> ToolOutput:
         path = wanted.path or f"{FOLDER}/{slug(wanted.title, 'slides')}.pptx"
         if not path.endswith(".pptx"):
             raise ToolFailed("The path has to end with .pptx.")
@@ -44,7 +44,7 @@ def slides_tool(file_store: FileStore) -> Tool:
         name=NAME,
         description="Write a presentation as a PPTX file and give it to the person.",
         summary="a presentation as PPTX",
-        arguments=Present,
+        arguments=SlidesArguments,
         repetition="idempotent",
         access="write",
         call=call,
@@ -62,5 +62,5 @@ def _put(workspace: Path, file_store: FileStore, path: str, deck: Deck) -> Given
     return file_store.keep(workspace, path)
 
 
-def _preview(wanted: Present, workspace: Path) -> str:
+def _preview(wanted: SlidesArguments, workspace: Path) -> str:
     return outline(wanted)[:4_000]

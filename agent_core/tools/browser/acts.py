@@ -42,7 +42,7 @@ EMPTY = "about:blank"
 
 
 class Act(BaseModel):
-    """Arguments of browser_use: an action, and its parameters."""
+    """An act in the browser, and the arguments of browser_use: an action, and its parameters."""
 
     action: Action
     url: str = Field(default="", max_length=4_000)

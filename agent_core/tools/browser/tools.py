@@ -26,7 +26,7 @@ from agent_core.tools.browser.state import (
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web.addresses import Unreachable, read_url
 from agent_core.tools.web.port import Search
-from agent_core.tools.web.tools import ReadPage, host_rule
+from agent_core.tools.web.tools import ReadPageArguments, host_rule
 
 LIMIT = 90.0
 LOST = (
@@ -62,7 +62,7 @@ class Works(Struct, frozen=True, kw_only=True):
     keep: Keep
 
 
-class Navigate(BaseModel):
+class NavigateArguments(BaseModel):
     """Arguments of browser_navigate."""
 
     url: str = Field(min_length=1, max_length=4_000)
@@ -72,26 +72,26 @@ class NoBrowserArguments(BaseModel):
     """No arguments."""
 
 
-class Click(BaseModel):
+class ClickArguments(BaseModel):
     """Arguments of browser_click."""
 
     index: int = Field(ge=1, description="Number of an element.")
 
 
-class Type(BaseModel):
+class TypeArguments(BaseModel):
     """Arguments of browser_type."""
 
     index: int = Field(ge=1, description="Number of an element.")
     text: str = Field(max_length=10_000)
 
 
-class PressKey(BaseModel):
+class PressKeyArguments(BaseModel):
     """Arguments of browser_press_key."""
 
     key: str = Field(min_length=1, max_length=100, description="As in Enter or Control+a.")
 
 
-class Scroll(BaseModel):
+class ScrollArguments(BaseModel):
     """Arguments of browser_scroll."""
 
     direction: Literal["down", "up"] = "down"
@@ -141,7 +141,7 @@ def _read(action: acts.Action, **fields: str) -> Reading:
 
 
 def _scrolls(arguments: BaseModel) -> Act:
-    wanted = cast(Scroll, arguments)
+    wanted = cast(ScrollArguments, arguments)
     down = wanted.direction == "down"
     return Act(action="scroll_down" if down else "scroll_up", amount=wanted.amount)
 
@@ -151,7 +151,7 @@ _SINGLE = (
         name="browser_navigate",
         description="Open a web page in the browser; gives its URL, its elements by number, and a "
         "screenshot.",
-        arguments=Navigate,
+        arguments=NavigateArguments,
         reads=_read("go_to_url"),
     ),
     _Face(
@@ -163,28 +163,28 @@ _SINGLE = (
     _Face(
         name="browser_click",
         description="Click an element of the open page by its number.",
-        arguments=Click,
+        arguments=ClickArguments,
         reads=_read("click_element"),
         repetition="effect",
     ),
     _Face(
         name="browser_type",
         description="Type into a field of the open page by its number; replaces what stands there.",
-        arguments=Type,
+        arguments=TypeArguments,
         reads=_read("input_text"),
         repetition="effect",
     ),
     _Face(
         name="browser_press_key",
         description="Press a key in the open page.",
-        arguments=PressKey,
+        arguments=PressKeyArguments,
         reads=_read("send_keys", key="keys"),
         repetition="effect",
     ),
     _Face(
         name="browser_scroll",
         description="Scroll the open page.",
-        arguments=Scroll,
+        arguments=ScrollArguments,
         reads=_scrolls,
     ),
 )
@@ -200,7 +200,7 @@ def _tool(works: Works, face: _Face) -> Tool:
         act = reads(arguments)
         if act.action == "web_search":
             return phrase("covers_search")
-        return host_rule(ReadPage(url=act.url)) if act.url else ""
+        return host_rule(ReadPageArguments(url=act.url)) if act.url else ""
 
     def looks(arguments: BaseModel) -> bool:
         """A page of the sandbox can be opened unasked: it is the conversation's own."""

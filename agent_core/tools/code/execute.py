@@ -43,7 +43,7 @@ class CodeArguments(BaseModel):
     hosts: HostNames = ()
 
 
-class Python(BaseModel):
+class PythonArguments(BaseModel):
     """Arguments of python_execute."""
 
     code: str = Field(min_length=1, description="Only what is printed is seen.")
@@ -51,7 +51,7 @@ class Python(BaseModel):
     hosts: HostNames = ()
 
 
-class TypedPython(Python):
+class TypedPythonArguments(PythonArguments):
     """Arguments of normal_python_execute."""
 
     code_type: Literal["process", "report", "others"] = "process"
@@ -71,12 +71,14 @@ def code_tools(sandbox: Sandbox, limit: int = shell.MAX_LIMIT) -> tuple[Tool, ..
         return tools
     return (
         *tools,
-        runner.tool("python_execute", "Run Python code; what it prints is the result.", Python),
+        runner.tool(
+            "python_execute", "Run Python code; what it prints is the result.", PythonArguments
+        ),
         runner.tool(
             "normal_python_execute",
             "Run Python code of a data analysis: to process data, to write the report, or others. "
             "Files go to the workspace; print what you need to see.",
-            TypedPython,
+            TypedPythonArguments,
         ),
     )
 

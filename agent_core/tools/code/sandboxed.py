@@ -21,7 +21,7 @@ IDLE = 900.0
 """Seconds without a command after which the shell of a separate computer is ended."""
 
 
-class File(BaseModel):
+class SandboxFileArguments(BaseModel):
     """Arguments of sandbox_file and sandbox_files."""
 
     action: Literal["read", "write", "list", "delete"]
@@ -29,7 +29,7 @@ class File(BaseModel):
     content: str | None = Field(default=None, description="write: the whole file.")
 
 
-class See(BaseModel):
+class VisionArguments(BaseModel):
     """Arguments of sandbox_vision."""
 
     path: str
@@ -41,7 +41,7 @@ def file_tool(name: str = "sandbox_file") -> Tool:
         name=name,
         description="Read, write, list or delete files of the workspace.",
         summary="read, write, list, delete files",
-        arguments=File,
+        arguments=SandboxFileArguments,
         repetition="idempotent",
         access="write",
         call=_call,
@@ -63,7 +63,7 @@ def sandboxed_tools(bash: Bash, file_store: FileStore) -> tuple[Tool, ...]:
 def vision_tool(file_store: FileStore) -> Tool:
     """Make sandbox_vision; pictures shown to the model are copied to `file_store`."""
 
-    async def call(wanted: See, context: ToolContext) -> ToolOutput:
+    async def call(wanted: VisionArguments, context: ToolContext) -> ToolOutput:
         return await asyncio.to_thread(
             files.show_picture, file_store, context.workspace, wanted.path
         )
@@ -71,28 +71,30 @@ def vision_tool(file_store: FileStore) -> Tool:
     return Tool(
         name="sandbox_vision",
         description="Look at a picture of the workspace yourself: PNG, JPEG, GIF or WebP.",
-        arguments=See,
+        arguments=VisionArguments,
         repetition="idempotent",
         access="read",
         call=call,
     )
 
 
-async def _call(wanted: File, context: ToolContext) -> str | ToolOutput:
+async def _call(wanted: SandboxFileArguments, context: ToolContext) -> str | ToolOutput:
     work = {"read": read, "list": entries, "write": write, "delete": delete}[wanted.action]
     said = await asyncio.to_thread(work, wanted, context.workspace)
     return said if looks(wanted) else ToolOutput(text=said, changed=(wanted.path,))
 
 
-def looks(wanted: File) -> bool:
+def looks(wanted: SandboxFileArguments) -> bool:
     """Return True for a read-only action."""
     return wanted.action in ("read", "list")
 
 
-def preview(wanted: File, workspace: Path) -> str:
+def preview(wanted: SandboxFileArguments, workspace: Path) -> str:
     """The diff that a call would make, for the approval card."""
     if wanted.action == "write" and wanted.content is not None:
-        return files.preview(files.Write(path=wanted.path, content=wanted.content), workspace)
+        return files.preview(
+            files.WriteFileArguments(path=wanted.path, content=wanted.content), workspace
+        )
     if wanted.action != "delete":
         return ""
     try:
@@ -101,16 +103,18 @@ def preview(wanted: File, workspace: Path) -> str:
         return ""
 
 
-def bind(wanted: File, workspace: Path) -> str:
+def bind(wanted: SandboxFileArguments, workspace: Path) -> str:
     """Bind an approval to the changed or removed file as it is."""
-    written = files.Write(path=wanted.path, content="")
+    written = files.WriteFileArguments(path=wanted.path, content="")
     return "" if looks(wanted) else files.bind(written, workspace)
 
 
-def is_done(wanted: File, workspace: Path) -> bool:
+def is_done(wanted: SandboxFileArguments, workspace: Path) -> bool:
     """The file is as the call would make it."""
     if wanted.action == "write" and wanted.content is not None:
-        return files.is_written(files.Write(path=wanted.path, content=wanted.content), workspace)
+        return files.is_written(
+            files.WriteFileArguments(path=wanted.path, content=wanted.content), workspace
+        )
     try:
         real = paths.resolve(workspace, wanted.path, write=True)
     except ToolFailed:
@@ -118,24 +122,26 @@ def is_done(wanted: File, workspace: Path) -> bool:
     return wanted.action == "delete" and paths.status(workspace, real) is None
 
 
-def read(wanted: File, workspace: Path) -> str:
+def read(wanted: SandboxFileArguments, workspace: Path) -> str:
     """A file's first page."""
     return files.read(files.ReadFileArguments(path=wanted.path), workspace)
 
 
-def entries(wanted: File, workspace: Path) -> str:
+def entries(wanted: SandboxFileArguments, workspace: Path) -> str:
     """A folder's entries."""
-    return files.entries(files.List(path=wanted.path), workspace)
+    return files.entries(files.ListFilesArguments(path=wanted.path), workspace)
 
 
-def write(wanted: File, workspace: Path) -> str:
+def write(wanted: SandboxFileArguments, workspace: Path) -> str:
     """Write the whole file, and back up the old one."""
     if wanted.content is None:
         raise ToolFailed("write needs content.")
-    return files.write(files.Write(path=wanted.path, content=wanted.content), workspace)
+    return files.write(
+        files.WriteFileArguments(path=wanted.path, content=wanted.content), workspace
+    )
 
 
-def delete(wanted: File, workspace: Path) -> str:
+def delete(wanted: SandboxFileArguments, workspace: Path) -> str:
     """Remove a file, and back it up, so that rollback restores it."""
     real = paths.resolve(workspace, wanted.path, write=True)
     if paths.status(workspace, real) is None:

@@ -67,10 +67,10 @@ def edit(wanted: EditorArguments, workspace: Path) -> str:
         case "view":
             return _view(wanted, workspace)
         case "undo_edit":
-            return backups.roll_back(backups.Back(path=wanted.path), workspace)
+            return backups.roll_back(backups.RollbackArguments(path=wanted.path), workspace)
         case _:
             content, line, encoding = _apply_change(wanted, workspace)
-            change = files.Write(path=wanted.path, content=content)
+            change = files.WriteFileArguments(path=wanted.path, content=content)
             said = files.write(change, workspace, encoding)
             return said if wanted.command == "create" else f"{said}\n{_show_around(content, line)}"
 
@@ -87,19 +87,21 @@ def preview(wanted: EditorArguments, workspace: Path) -> str:
             case "view":
                 return ""
             case "undo_edit":
-                return backups.preview(backups.Back(path=wanted.path), workspace)
+                return backups.preview(backups.RollbackArguments(path=wanted.path), workspace)
             case _:
                 content, _, encoding = _apply_change(wanted, workspace)
     except ToolFailed:
         return ""
-    return files.preview(files.Write(path=wanted.path, content=content), workspace, encoding)
+    return files.preview(
+        files.WriteFileArguments(path=wanted.path, content=content), workspace, encoding
+    )
 
 
 def bind(wanted: EditorArguments, workspace: Path) -> str:
     """The file as it is: once it has changed, the same words are another change."""
     try:
         if wanted.command == "undo_edit":
-            step = backups.bind(backups.Back(path=wanted.path), workspace)
+            step = backups.bind(backups.RollbackArguments(path=wanted.path), workspace)
             return f"{step} {_digest(workspace, wanted.path)}"
         return "" if wanted.command == "view" else _digest(workspace, wanted.path)
     except ToolFailed:
@@ -114,7 +116,7 @@ def _digest(workspace: Path, path: str) -> str:
 
 def _view(wanted: EditorArguments, workspace: Path) -> str:
     if paths.is_folder(workspace, paths.resolve(workspace, wanted.path)):
-        return files.entries(files.List(path=wanted.path, pattern="*"), workspace)
+        return files.entries(files.ListFilesArguments(path=wanted.path, pattern="*"), workspace)
     first, last = wanted.view_range or (1, -1)
     if first < 1 or (last != -1 and last < first):
         raise ToolFailed("view_range is [first line, last line], from 1; -1 is the end.")

@@ -38,7 +38,7 @@ class FindToolsArguments(BaseModel):
     query: str = Field(default="", max_length=300)
 
 
-class Through(BaseModel):
+class CallToolArguments(BaseModel):
     """Arguments of call_tool."""
 
     name: str
@@ -62,7 +62,7 @@ def finding_tools(servers: Iterable[str] = ()) -> tuple[Tool, ...]:
         Tool(
             name=CALL,
             description="Call a tool by its name.",
-            arguments=Through,
+            arguments=CallToolArguments,
             repetition="pure",
             access="read",
             call=_refuse_unnamed,

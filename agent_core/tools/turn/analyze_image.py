@@ -26,7 +26,7 @@ from agent_core.tools import paths
 from agent_core.tools.contract import Tool
 from agent_core.tools.turn.tool import TurnTool
 from agent_core.tools.web.fetch import Fetcher
-from agent_core.tools.web.tools import ReadPage, host_rule
+from agent_core.tools.web.tools import ReadPageArguments, host_rule
 
 NAME = "analyze_image"
 MODEL = "auxiliary.vision"
@@ -43,7 +43,7 @@ BLIND = "No model could look at it. {why} Set AUXILIARY_VISION to one that can s
 Keep: TypeAlias = Callable[[Path, str], GivenFile]
 
 
-class Analyze(BaseModel):
+class AnalyzeArguments(BaseModel):
     """Arguments of analyze_image."""
 
     path: str = Field(default="", max_length=1_000, description="Of the workspace.")
@@ -51,7 +51,7 @@ class Analyze(BaseModel):
     question: str = Field(default="What does it show?", min_length=1, max_length=2_000)
 
     @model_validator(mode="after")
-    def _check_one(self) -> "Analyze":
+    def _check_one(self) -> "AnalyzeArguments":
         if bool(self.path) == bool(self.url):
             raise ValueError("name a path or a url")
         return self
@@ -68,7 +68,9 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
     """Make analyze_image. `allowed`: places (`host:port`) that may be anywhere."""
     fetch = Fetcher(allowed, types=("image/",))
 
-    async def run_in_turn(wanted: Analyze, scope: Scope, brief: Brief, hands: Hands) -> str:
+    async def run_in_turn(
+        wanted: AnalyzeArguments, scope: Scope, brief: Brief, hands: Hands
+    ) -> str:
         workspace = Path(brief.workspace)
 
         async def look() -> _Got:
@@ -101,12 +103,12 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
         name=NAME,
         description="Ask a model that can see about a picture of the workspace or of the web.",
         summary="what a picture shows",
-        arguments=Analyze,
+        arguments=AnalyzeArguments,
         repetition="pure",
         access="network",
         run_in_turn=run_in_turn,
         looks=lambda wanted: not wanted.url,
-        rule=lambda wanted: host_rule(ReadPage(url=wanted.url or "-")),
+        rule=lambda wanted: host_rule(ReadPageArguments(url=wanted.url or "-")),
     )
 
 

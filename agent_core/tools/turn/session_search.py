@@ -41,7 +41,7 @@ NOTHING = (
 )
 
 
-class SessionSearch(BaseModel):
+class SessionSearchArguments(BaseModel):
     """Arguments of session_search."""
 
     query: str = Field(
@@ -59,14 +59,16 @@ def session_search_tool() -> Tool:
         description="Search what was said in earlier conversations with this person (or in this "
         "group), also before /new: when they speak of something that you do not see here.",
         summary="earlier conversations",
-        arguments=SessionSearch,
+        arguments=SessionSearchArguments,
         repetition="pure",
         access="read",
         run_in_turn=_search,
     )
 
 
-async def _search(wanted: SessionSearch, scope: Scope, brief: Brief, hands: Hands) -> ToolOutput:
+async def _search(
+    wanted: SessionSearchArguments, scope: Scope, brief: Brief, hands: Hands
+) -> ToolOutput:
     past = hands.past
     if past is None:
         raise ToolFailed(NOWHERE)
@@ -84,7 +86,7 @@ async def _search(wanted: SessionSearch, scope: Scope, brief: Brief, hands: Hand
 
 
 async def _condense(
-    wanted: SessionSearch, whole: str, scope: Scope, brief: Brief, hands: Hands
+    wanted: SessionSearchArguments, whole: str, scope: Scope, brief: Brief, hands: Hands
 ) -> str:
     """Return a model's extract of `whole`; "" if none could be made."""
     asked = wanted.question or f"What do they hold about: {wanted.query or 'their subjects'}?"

@@ -13,7 +13,7 @@ ENDS = frozenset({"terminate"})
 """Tools whose results end the loop."""
 
 
-class End(BaseModel):
+class TerminateArguments(BaseModel):
     """Arguments of terminate."""
 
     status: Literal["success", "failure"]
@@ -27,7 +27,7 @@ def terminate_tool() -> Tool:
         description="End the work now, with the answer for the person. Not needed where you "
         "simply answer.",
         summary="end the work now",
-        arguments=End,
+        arguments=TerminateArguments,
         repetition="pure",
         access="person",
         call=_call,
@@ -41,11 +41,11 @@ def final_words(
     for a call without an answer. () if none did."""
     for call, result in zip(calls, results, strict=True):
         if call.name in ENDS and not result.error:
-            given = End.model_validate(msgspec.json.decode(call.arguments))
+            given = TerminateArguments.model_validate(msgspec.json.decode(call.arguments))
             said = given.answer.strip() or words.strip() or f"({given.status})"
             return (Message(role="assistant", parts=(Text(text=said),)),)
     return ()
 
 
-async def _call(given: End, context: ToolContext) -> str:
+async def _call(given: TerminateArguments, context: ToolContext) -> str:
     return f"The work ends here: {given.status}."

@@ -32,7 +32,7 @@ class TodoItem(BaseModel):
     state: Literal["pending", "running", "done", "skipped"] = "pending"
 
 
-class Todo(BaseModel):
+class TodoArguments(BaseModel):
     """Arguments of todo."""
 
     items: list[TodoItem] | None = Field(
@@ -47,7 +47,7 @@ def todo_tool() -> Tool:
         description="Keep a list of what is to be done in this turn, which the person sees as a "
         "checklist. Give the whole list each time, with what is done, or nothing to read it.",
         summary="a checklist for this turn",
-        arguments=Todo,
+        arguments=TodoArguments,
         repetition="idempotent",
         access="person",
         run_in_turn=_update,
@@ -55,7 +55,7 @@ def todo_tool() -> Tool:
     )
 
 
-async def _update(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
+async def _update(wanted: TodoArguments, scope: Scope, brief: Brief, hands: Hands) -> str:
     if not brief.plans:
         raise ToolFailed(WITHIN)
     if wanted.items is None:

@@ -34,7 +34,7 @@ class WebSearchArguments(BaseModel):
     count: int = Field(default=8, ge=1, le=20)
 
 
-class ReadPage(BaseModel):
+class ReadPageArguments(BaseModel):
     """Arguments of read_page."""
 
     url: str = Field(min_length=1)
@@ -72,13 +72,13 @@ def _search_tool(web: Web) -> Tool:
 
 
 def _read_tool(web: Web) -> Tool:
-    async def read(wanted: ReadPage, context: ToolContext) -> str:
+    async def read(wanted: ReadPageArguments, context: ToolContext) -> str:
         page = await pages.read(web.fetch, wanted.url, stay=True)
         if page.moved:
             return _tell_moved(page.url, page.moved)
         return _render_page(page, wanted.offset)
 
-    async def extract(wanted: ReadPage, scope: Scope, brief: Brief, hands: Hands) -> str:
+    async def extract(wanted: ReadPageArguments, scope: Scope, brief: Brief, hands: Hands) -> str:
         fetch = partial(pages.read, web.fetch, wanted.url, stay=True)
         page = await read_extract(scope, brief, hands, fetch, wanted.offset)
         if page.why:
@@ -96,7 +96,7 @@ def _read_tool(web: Web) -> Tool:
     return TurnTool(
         name="read_page",
         description="Read a web page as markdown, a long one by offset.",
-        arguments=ReadPage,
+        arguments=ReadPageArguments,
         repetition="pure",
         access="network",
         call=read,
@@ -106,7 +106,7 @@ def _read_tool(web: Web) -> Tool:
     )
 
 
-def host_rule(wanted: ReadPage) -> str | Phrase:
+def host_rule(wanted: ReadPageArguments) -> str | Phrase:
     """Return the rule that covers a page: those of its host, with the same port."""
     try:
         target = read_url(wanted.url)

@@ -8,8 +8,8 @@ import pytest
 from agent_core.messages import ToolCall
 from agent_core.tools import files
 from agent_core.tools.code import sandboxed
-from agent_core.tools.code.sandboxed import File
-from agent_core.tools.files import Write
+from agent_core.tools.code.sandboxed import SandboxFileArguments
+from agent_core.tools.files import WriteFileArguments
 from agent_core.tools.toolbox import Prepared, Toolbox, bind_digest, is_bound
 from tests.fakes.model_server import Call, Calls, Say
 from tests.stories.rig import PERSON, Json, Rig, write
@@ -67,10 +67,10 @@ async def test_the_second_of_two_changes_is_shown_as_it_will_be(rig: Rig, path: 
 
 def test_what_is_bound_is_the_file_until_nothing_is_left_to_do(tmp_path: Path) -> None:
     place, content = tmp_path / "a.txt", "new"
-    wanted = Write(path="a.txt", content=content)
+    wanted = WriteFileArguments(path="a.txt", content=content)
     ways = (
-        File(action="write", path="a.txt", content=content),
-        File(action="delete", path="a.txt"),
+        SandboxFileArguments(action="write", path="a.txt", content=content),
+        SandboxFileArguments(action="delete", path="a.txt"),
     )
     absent = files.bind(wanted, tmp_path)
     assert not files.is_written(wanted, tmp_path)
@@ -83,8 +83,8 @@ def test_what_is_bound_is_the_file_until_nothing_is_left_to_do(tmp_path: Path) -
         seen.add(bound)
     assert files.is_written(wanted, tmp_path)
     assert [sandboxed.is_done(one, tmp_path) for one in ways] == [True, False]
-    assert sandboxed.bind(File(action="read", path="a.txt"), tmp_path) == ""
-    assert files.bind(Write(path="../a.txt", content=""), tmp_path) == ""
+    assert sandboxed.bind(SandboxFileArguments(action="read", path="a.txt"), tmp_path) == ""
+    assert files.bind(WriteFileArguments(path="../a.txt", content=""), tmp_path) == ""
 
 
 async def test_a_write_of_before_a_crash_is_still_what_was_approved(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_a_write_of_before_a_crash_is_still_what_was_approved(tmp_path: Pa
     item = box.prepare(call, box.names)
     assert isinstance(item, Prepared)
     approved = (await bind_digest(item, tmp_path)).digest
-    files.write(Write(path="a.txt", content="new"), tmp_path)
+    files.write(WriteFileArguments(path="a.txt", content="new"), tmp_path)
     assert await is_bound(item, tmp_path, approved)
     (tmp_path / "a.txt").write_text("another")
     assert not await is_bound(item, tmp_path, approved)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.tools.files import Write
+from agent_core.tools.files import WriteFileArguments
 from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.model_steps import Step
@@ -68,11 +68,11 @@ async def test_an_approved_undo_is_not_another_one(rig: Rig) -> None:
     await rig.start()
     rig.workspace().mkdir(parents=True)
     for content in ("one\n", "two\n"):
-        write_now(Write(path="a.txt", content=content), rig.workspace())
+        write_now(WriteFileArguments(path="a.txt", content=content), rig.workspace())
     rig.model.script(back(), Say("not undone"))
     rig.telegram.say(PERSON, "undo it")
     card = await rig.card()
-    write_now(Write(path="a.txt", content="three\n"), rig.workspace())
+    write_now(WriteFileArguments(path="a.txt", content="three\n"), rig.workspace())
     rig.press(card, "Approve")
     await rig.until(lambda: rig.cards() and rig.cards()[-1]["message_id"] != card["message_id"])
     again = rig.cards()[-1]

@@ -14,7 +14,7 @@ from agent_core.context.record_events import events_of
 from agent_core.events import Compressed, UsageCounted
 from agent_core.journal import decode
 from agent_core.tools import paths
-from agent_core.tools.files import Write
+from agent_core.tools.files import WriteFileArguments
 from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Calls, Fail, Json, Say
 from tests.fakes.model_steps import Step
@@ -103,7 +103,7 @@ async def test_undo_asks_about_what_something_else_changed_since(
     rig: Rig, wish: str, left: str | None
 ) -> None:
     await made_by_command(rig)
-    write_now(Write(path="a.txt", content="another's"), rig.workspace())
+    write_now(WriteFileArguments(path="a.txt", content="another's"), rig.workspace())
     rig.telegram.say(PERSON, "/undo")
     told = (await rig.shows("These files were changed by something else since then: a.txt."))[
         "text"

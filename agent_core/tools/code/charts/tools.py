@@ -34,7 +34,7 @@ _NOT_THERE = (
 _DRAW = Path(__file__).with_name("draw.py")
 
 
-class Prepare(BaseModel):
+class PrepareChartArguments(BaseModel):
     """Arguments of visualization_preparation."""
 
     path: str = Field(description="A CSV file.")
@@ -44,7 +44,7 @@ class Prepare(BaseModel):
     title: str = ""
 
 
-class Visualize(BaseModel):
+class VisualizeArguments(BaseModel):
     """Arguments of data_visualization."""
 
     path: str = Field(description="What visualization_preparation wrote.")
@@ -54,7 +54,7 @@ class Visualize(BaseModel):
 def chart_tools(file_store: FileStore) -> tuple[Tool, ...]:
     """The two tools; pictures for people are copied to `file_store`."""
 
-    async def draw(wanted: Visualize, context: ToolContext) -> ToolOutput:
+    async def draw(wanted: VisualizeArguments, context: ToolContext) -> ToolOutput:
         if find_spec("matplotlib") is None:
             raise ToolFailed(_NOT_THERE)
         drawn = await asyncio.to_thread(_load_drawing, wanted.path, context.workspace)
@@ -71,7 +71,7 @@ def chart_tools(file_store: FileStore) -> tuple[Tool, ...]:
             description="Look at a CSV file (columns, types, rows) and write what a chart of it "
             "shows, as JSON beside it. Without kind, x and y it proposes them.",
             summary="a chart, first: look at a CSV",
-            arguments=Prepare,
+            arguments=PrepareChartArguments,
             repetition="idempotent",
             access="write",
             call=_prepare,
@@ -81,7 +81,7 @@ def chart_tools(file_store: FileStore) -> tuple[Tool, ...]:
             description="Draw a chart that visualization_preparation wrote, as PNG, and give it to "
             "the person.",
             summary="a chart, then: draw it as PNG",
-            arguments=Visualize,
+            arguments=VisualizeArguments,
             repetition="idempotent",
             access="write",
             call=draw,
@@ -92,11 +92,11 @@ def chart_tools(file_store: FileStore) -> tuple[Tool, ...]:
     )
 
 
-async def _prepare(wanted: Prepare, context: ToolContext) -> ToolOutput:
+async def _prepare(wanted: PrepareChartArguments, context: ToolContext) -> ToolOutput:
     return await asyncio.to_thread(prepare, wanted, context.workspace)
 
 
-def prepare(wanted: Prepare, workspace: Path) -> ToolOutput:
+def prepare(wanted: PrepareChartArguments, workspace: Path) -> ToolOutput:
     """Look at the table, and write the chart where one is wanted or suits it."""
     table = _table(wanted.path, workspace)
     said, to = describe(table), f"{os.path.splitext(wanted.path)[0]}.chart.json"
@@ -113,7 +113,7 @@ def prepare(wanted: Prepare, workspace: Path) -> ToolOutput:
     except ToolFailed as error:
         raise ToolFailed(f"{said}\nNo chart was written: {error}") from None
     text = msgspec.json.format(msgspec.json.encode(asdict(chart)), indent=2).decode()
-    files.write(files.Write(path=to, content=f"{text}\n"), workspace)
+    files.write(files.WriteFileArguments(path=to, content=f"{text}\n"), workspace)
     return ToolOutput(text=f"{said}\nThe chart is in {to}:\n{text}", changed=(to,))
 
 
@@ -179,7 +179,7 @@ def _put(path: str, data: bytes, workspace: Path) -> None:
         raise paths.as_tool_failure(path, error) from None
 
 
-def _bind(wanted: Visualize, workspace: Path) -> str:
+def _bind(wanted: VisualizeArguments, workspace: Path) -> str:
     """Bind an approval to the chart's specification and its data as they are now."""
     said = _describe_table(wanted, workspace)
     try:
@@ -191,12 +191,12 @@ def _bind(wanted: Visualize, workspace: Path) -> str:
     return f"{said}\n{data}"
 
 
-def _preview(wanted: Visualize, workspace: Path) -> str:
+def _preview(wanted: VisualizeArguments, workspace: Path) -> str:
     """The chart, for the approval card."""
     return _describe_table(wanted, workspace)[:2_000]
 
 
-def _describe_table(wanted: Visualize, workspace: Path) -> str:
+def _describe_table(wanted: VisualizeArguments, workspace: Path) -> str:
     try:
         with paths.open_read(workspace, wanted.path) as file:
             return file.read(100_000).decode("utf-8", "replace")
