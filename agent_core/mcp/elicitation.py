@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from agent_core.mcp.form_fields import FormField, Unasked, read_form, read_value
+from agent_core.mcp.form_fields import ElicitationRefused, FormField, read_form, read_value
 from agent_core.mcp.secret_fields import demands_secret
 from agent_core.phrases import Phrase, phrase
 from agent_core.questions import Answer, Decision, Input, Question
@@ -81,9 +81,9 @@ async def put_elicitation(server: str, wanted: Elicitation, ask: Ask) -> Reactio
         fields, message = read_form(wanted.schema), _quote(wanted.message)
         is_written = any(one.kind in ("text", "number", "integer") for one in fields)
         if is_written and demands_secret(message):
-            raise Unasked("its words ask for a secret, which no form may")
+            raise ElicitationRefused("its words ask for a secret, which no form may")
         return await _put_form(server, lead, message, fields, ask)
-    except Unasked as why:
+    except ElicitationRefused as why:
         return Reaction(action="decline", note=f"The server's form was not shown: {why}.")
     except _Over as over:
         return Reaction(action=over.action)
@@ -93,9 +93,9 @@ async def _put_link(lead: tuple[Phrase, ...], link: ServerLink, ask: Ask) -> Rea
     try:
         target = read_url(link.url)
     except Unreachable:
-        raise Unasked("its link is none that can be opened") from None
+        raise ElicitationRefused("its link is none that can be opened") from None
     if not link.url.isascii() or len(link.url) > MAX_URL:
-        raise Unasked("its link is none that can be opened")
+        raise ElicitationRefused("its link is none that can be opened")
     question = Decision(
         lead=lead,
         text=f"{_quote(link.message)}\n\n<{_write_url(link.url)}>",

@@ -24,8 +24,8 @@ _Value: TypeAlias = str | int | float | bool | list[str]
 Kind = Literal["text", "number", "integer", "yes_no", "choice", "choices"]
 
 
-class Unasked(Exception):
-    """A person is not asked this; the text says why."""
+class ElicitationRefused(Exception):
+    """A request of a server that is not put to a person; the text says why."""
 
 
 class FormField(Struct, frozen=True, kw_only=True):
@@ -46,13 +46,13 @@ class FormField(Struct, frozen=True, kw_only=True):
 
 
 def read_form(schema: dict[str, object]) -> tuple[FormField, ...]:
-    """Return the fields in order. Raises Unasked for a form that is not flat, or asks for a
-    secret."""
+    """Return the fields in order. Raises ElicitationRefused for a form that is not flat, or that
+    asks for a secret."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, dict) or not isinstance(required, list):
-        raise Unasked("it is no form")
+        raise ElicitationRefused("it is no form")
     if len(properties) > MAX_FIELDS:
-        raise Unasked(f"it has more than {MAX_FIELDS} fields")
+        raise ElicitationRefused(f"it has more than {MAX_FIELDS} fields")
     return tuple(
         _read_field(str(name), given, name in required) for name, given in properties.items()
     )
@@ -60,13 +60,13 @@ def read_form(schema: dict[str, object]) -> tuple[FormField, ...]:
 
 def _read_field(name: str, given: object, required: bool) -> FormField:
     if not isinstance(given, dict):
-        raise Unasked("it is no form")
+        raise ElicitationRefused("it is no form")
     label, about = _line(given.get("title") or name, MAX_LABEL), _line(given.get("description"))
     form = given.get("format")
     items = given.get("items")
     kind, options = _read_kind(given, items if isinstance(items, dict) else {})
     if form == "password" or (kind != "yes_no" and asks_for_secret(name, label, about)):
-        raise Unasked("it asks for a secret, which no form may")
+        raise ElicitationRefused("it asks for a secret, which no form may")
     least, most = {
         "text": ("minLength", "maxLength"),
         "choices": ("minItems", "maxItems"),
@@ -104,7 +104,7 @@ def _read_kind(
         case "array" if "enum" in items or "anyOf" in items:
             return "choices", _read_options(items, "anyOf")
         case _:
-            raise Unasked("it has fields that are no texts, numbers or choices")
+            raise ElicitationRefused("it has fields that are no texts, numbers or choices")
 
 
 def _read_options(given: dict[str, object], titled: str) -> tuple[tuple[str, str], ...]:
@@ -126,7 +126,7 @@ def _read_options(given: dict[str, object], titled: str) -> tuple[tuple[str, str
         if isinstance(value, str):
             options.setdefault(shown if shown not in options else _line(value, MAX_LABEL), value)
     if not options or len(found) > MAX_OPTIONS:
-        raise Unasked("it has a choice of nothing, or of too much")
+        raise ElicitationRefused("it has a choice of nothing, or of too much")
     return tuple((value, title) for title, value in options.items())
 
 

@@ -15,7 +15,7 @@ from agent_core.mcp.elicitation import (
     ServerLink,
     put_elicitation,
 )
-from agent_core.mcp.form_fields import FormField, Unasked, read_form, read_value
+from agent_core.mcp.form_fields import ElicitationRefused, FormField, read_form, read_value
 from agent_core.questions import Answer, Decision, Input, Question
 
 
@@ -127,7 +127,7 @@ def test_words_become_values(schema: dict[str, object], said: str, value: object
 async def test_what_is_no_flat_form_or_asks_for_a_secret_is_not_shown(
     schema: dict[str, object],
 ) -> None:
-    with pytest.raises(Unasked):
+    with pytest.raises(ElicitationRefused):
         read_form(schema)
     person = Person()
     said = await put_elicitation("s", ServerForm(message="m", schema=schema), person.ask)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_core.mcp.elicitation import ServerForm, put_elicitation
-from agent_core.mcp.form_fields import Unasked, read_form
+from agent_core.mcp.form_fields import ElicitationRefused, read_form
 from agent_core.questions import Answer, Question
 from tests.attacks.case_lists import read_cases
 
@@ -35,7 +35,7 @@ def is_shown(**given: object) -> bool:
     name = str(given.pop("name", "value"))
     try:
         read_form({"properties": {name: {"type": "string", **given}}})
-    except Unasked:
+    except ElicitationRefused:
         return False
     return True
 
