@@ -36,6 +36,7 @@ log = logging.getLogger("turnkeeper.cron")
 
 T = TypeVar("T")
 MAX_SLEEP = 60.0
+"""Seconds after which due times are looked at in any case: the clock may have been set."""
 LATE = 1.0
 """Seconds that a wake-up may be late before the scheduler looks without it."""
 AT_ONCE = 100

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,7 @@ NO_NAMES = {
     "whole", "why", "with", "within", "without",
 }  # fmt: skip
 ERROR = re.compile(r"(?<![\w`.])(?:[A-Z]\w*(?:Error|Failed|Refused|Rejected)|Refused)\b")
+UNIT = re.compile("SECONDS|HOUR|DAY|TIMEOUT|SCORE")
 ADJECTIVE = re.compile(r"[a-z]{3,}(?:able|ible|less)")
 NAMED_BY_ADJECTIVE = {
     "_variable": "a noun, of the environment",
@@ -473,6 +475,33 @@ def test_the_arguments_of_a_tool_are_called_so() -> None:
         and not node.name.endswith("Arguments")
     ]
     assert not wrong, f"end these names with Arguments: {wrong}"
+
+
+def test_a_time_says_its_unit() -> None:
+    """In its name, below it or beside it: `LIMIT = 60.0` alone may be anything of anything."""
+    wrong = [
+        f"{path}:{one.lineno} {', '.join(names)}"
+        for path, text in modules()
+        for one, after in pairwise([*ast.parse(text).body, ast.Pass()])
+        if isinstance(one, ast.Assign) and (names := list(_name_floats(one)))
+        if not (isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant))
+        and "#" not in text.splitlines()[one.lineno - 1]
+    ]
+    assert not wrong, f"say the units of these: {wrong}"
+
+
+def _name_floats(one: ast.Assign) -> Iterator[str]:
+    """The names that a statement gives to numbers with a point, but for those that say a unit."""
+    names, values = [one.targets[0]], [one.value]
+    match names[0], values[0]:
+        case ast.Tuple(elts=several), ast.Tuple(elts=each):
+            names, values = several, each
+    for name, value in zip(names, values, strict=False):
+        inside = [*ast.walk(value)]
+        number = all(isinstance(part, ast.Constant | ast.BinOp | ast.operator) for part in inside)
+        point = any(isinstance(part, ast.Constant) and type(part.value) is float for part in inside)
+        if number and point and not UNIT.search(ast.unparse(name)):
+            yield ast.unparse(name)
 
 
 def test_every_module_says_what_it_owns() -> None:

@@ -53,6 +53,7 @@ RECALLS = 120.0
 MAX_TRIES = 2
 """Maximum repetitions of a send whose answer was lost, with the same nonce."""
 LAST_PAUSE = 0.2
+"""Seconds before a message is sent again whose outcome is unknown."""
 UNKNOWN_MEMBER = 10007
 MUTE = frozenset({50013, ARCHIVED, 160005})
 """Codes of a message without files that the bot may not write: no permission, or a locked

@@ -20,6 +20,7 @@ from gateway.messages import Conversation, MessageReceived, Sender
 log = logging.getLogger("adapters.discord")
 
 SAVE_EVERY = 1.0
+"""Seconds between two writes of the file."""
 MAX_CHANNELS, MAX_PEOPLE, MAX_SAID = 50, 1_000, 200
 
 

@@ -29,6 +29,7 @@ from gateway.ports import Accept
 log = logging.getLogger("adapters.discord")
 
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
+"""Seconds before a failed step is repeated, doubled each time."""
 MAX_SIZE = 16 << 20
 TYPING_LIMIT = 2.0
 """Seconds for the choices of who types a command: Discord waits 3."""

@@ -29,6 +29,7 @@ log = logging.getLogger("adapters.discord")
 logging.getLogger("discord").setLevel(logging.INFO)  # at DEBUG it logs each event whole
 
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
+"""Seconds before a lost connection is opened again, doubled each time."""
 GREETING = 60.0
 """Seconds that a connection may take to be made."""
 MIN_LIFE = 5.0

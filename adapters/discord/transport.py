@@ -39,6 +39,7 @@ CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 5.0, 10.0, 60.0
 MAX_CALL = 30.0
 """Seconds for a call without files, also if its answer goes on piece by piece."""
 CONNECTIONS, WS_CLOSE = 200, 5.0
+"""Connections at once; seconds for the socket's closing handshake."""
 SHORT = 1.0
 """Limits of up to so many seconds are waited for; a longer one is the caller's to know."""
 EARLY = 0.003

@@ -18,6 +18,7 @@ log = logging.getLogger("adapters.slack")
 SENT = "turnkeeper_sent"
 """The kind of the metadata that our messages bear."""
 READ_BACK = 4.0
+"""Seconds for messages to be read back."""
 PAGE, PAGES, DAY = 100, 10, 86_400.0
 STREAMING = "in_progress"
 ALIKE = 20

@@ -22,10 +22,13 @@ MAX_MENTIONED = 5
 NAMING = 1.0
 """Seconds that an event waits for a name; without one it goes on."""
 KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
+"""People whose names are known; seconds for which a name holds, and for which none is asked for
+after a failure."""
 GROUPING = 10.0
 """Seconds that an event waits for the groups, on which rights depend. Slack repeats events after
 three, and duplicates are dropped."""
 GROUPS_FOR, GROUPS_AGAIN = 300.0, 10.0
+"""Seconds for which the groups hold; seconds until the next try after a failure."""
 
 
 class Groups:

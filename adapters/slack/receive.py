@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("adapters.slack")
 
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
+"""Seconds before a failed step is repeated, doubled each time."""
 BATCH, MAX_BODY = 100, 1 << 20
 CHECK = 60.0
 """Seconds between two looks whether Slack still knows us, when it calls us over HTTP."""
@@ -57,6 +58,7 @@ MAX_WAITING, LEAST = 16 << 20, 1 << 10
 """Characters of envelopes that wait to be stored, of which each counts at least that many: with
 more, Slack keeps the rest."""
 OPENING = 2.5
+"""Seconds for a modal to open: Slack's trigger is valid for three."""
 GAP = 150.0
 """Seconds of silence after which missed messages are read back: Slack itself repeats what it could
 not deliver, for some minutes."""

@@ -38,6 +38,7 @@ Json = Mapping[str, object]
 CONNECTIONS = 128
 CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 4.0, 8.0, 60.0
 HEARTBEAT = 10.0
+"""Seconds between two pings of the socket."""
 BY_CHANNEL, KEPT = ("chat.postMessage", "chat.postEphemeral"), 500
 """Slack counts calls by method in the whole workspace, but new messages by channel."""
 LIMITED = ("ratelimited", "rate_limited", "message_limit_exceeded")

@@ -32,7 +32,9 @@ BATCH = 100
 HEAD_START = 0.005
 """Seconds between a batch and the next poll: what just came begins its turns meanwhile."""
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
+"""Seconds before a failed step is repeated, doubled each time."""
 CHECK_WEBHOOK = 60.0
+"""Seconds between two looks whether the webhook is still set."""
 OLD_SECRET = 60.0
 """Seconds that the secret of a changed webhook is still taken."""
 MAX_BODY = 1 << 20

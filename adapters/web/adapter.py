@@ -26,6 +26,7 @@ from gateway.views import Abilities, View
 log = logging.getLogger("turnkeeper.web")
 
 CONTACT = 30.0
+"""Seconds between two signs that the adapter runs."""
 
 SWEEP = 3600.0
 """Seconds between two looks for uploads that are kept no longer."""

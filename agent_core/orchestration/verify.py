@@ -22,6 +22,7 @@ from agent_core.tools import paths
 from agent_core.tools.hooks import DoneStep, verdict
 
 LIMIT = 60.0
+"""Seconds for the judgement of a step."""
 REPORT, CALLS = 6_000, 24
 """Characters of the report, and calls, that the judge sees."""
 MAX_SHOWN, MAX_RESULTS, MAX_ARGUMENTS = 4_000, 24_000, 400

@@ -24,6 +24,7 @@ MIN_QUOTE, MAX_QUOTE = 12, 400
 """Characters of a quote; shorter ones occur anywhere."""
 CLAIM = 500
 LIMIT = 120.0
+"""Seconds for the claims of one source."""
 MAX_SHORTENED = 3
 """How often half of a source is left out because it exceeds the model's window."""
 CHARACTERS = 2

@@ -17,6 +17,7 @@ from agent_core.tools.send import FileStore
 FOLDER = "reports"
 NAME = 50
 LIMIT = 60.0
+"""Seconds for the file to be written."""
 
 
 async def send_report(

@@ -29,6 +29,7 @@ MAX_FILE = 3 * TEXT
 """Characters of a file that was handed over."""
 AT_ONCE = 6
 LIMIT = 40.0
+"""Seconds for one search, and for one source to be read."""
 ALIKE = 0.8
 """Share of the word groups of the shorter of two texts that makes them the same."""
 WORDS = 1_000

@@ -26,6 +26,7 @@ from agent_core.sandboxes.tier import Leak, Tier, TierUnusable
 from agent_core.sandboxes.unsafe import UnsafeTier
 
 PROBE_LIMIT = 5.0
+"""Seconds for a command that does nothing."""
 MEND = (
     "Install bubblewrap (as root, setpriv too), or use Linux 6.2 or newer with Landlock; "
     "SANDBOX_PROVIDER=unsafe-subprocess runs commands without isolation."

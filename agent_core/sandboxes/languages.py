@@ -9,6 +9,7 @@ from functools import lru_cache
 from agent_core.sandboxes.port import Language
 
 _PATIENCE = 5.0
+"""Seconds for a program to tell its version."""
 _STRIPS, _BY_FLAG = (23, 6), (22, 6)
 """Versions of node from which TypeScript runs as it is, and by an option."""
 _OTHERS = ("tsx", "bun", "ts-node")

@@ -20,6 +20,7 @@ from gateway.texts import say
 log = logging.getLogger("turnkeeper.linking")
 
 LASTS = 600.0
+"""Seconds for which a code is valid."""
 MAX_ACCOUNTS = 8
 """Accounts of one person."""
 

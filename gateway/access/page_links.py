@@ -23,6 +23,7 @@ from gateway.texts import say
 log = logging.getLogger("turnkeeper.page_links")
 
 LASTS = 600.0
+"""Seconds for which a link is valid."""
 KIND = "pagelink:"
 
 

@@ -16,6 +16,7 @@ from gateway.wiring.jobs import console_alone
 PATIENCE = 30.0
 """Seconds that who holds the folder gets to begin to answer, or to end."""
 LOOK_EVERY = 0.1
+"""Seconds between two looks for the gateway that begins."""
 
 
 async def _ask_who_begins(

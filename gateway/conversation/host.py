@@ -54,7 +54,7 @@ from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.host")
 
-MAX_SLEEP = 60.0
+MAX_SLEEP = 60.0  # seconds until due rows are looked for in any case
 DUE_PAGE = 100
 TROUBLED_AFTER = 3
 """Consecutive sessions that could not commit before their people are told."""
@@ -66,7 +66,7 @@ RETRY_DELAY = 1.0
 """Seconds until due rows are checked again: by then the sessions have handled them."""
 KEEP_FILES = 30 * 86_400.0
 """Seconds that files sent to people are kept."""
-TIDY_EVERY = 3_600.0
+TIDY_EVERY = 3_600.0  # seconds
 
 
 class Host:

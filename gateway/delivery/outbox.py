@@ -48,7 +48,7 @@ log = logging.getLogger("turnkeeper.outbox")
 T = TypeVar("T")
 SEND_LIMIT = 15.0
 """Time limit of one call to a platform, in seconds; less than the rest of a lease."""
-MIN_BACKOFF, MAX_BACKOFF = 0.5, 30.0
+MIN_BACKOFF, MAX_BACKOFF = 0.5, 30.0  # seconds, doubled each time
 MAX_COPIES = 2  # copies of a message in a chat without a crash; each crash may add one
 MAX_FAILURES = 3  # unexpected failures of one view until it is set aside
 MAX_EDITS = 8

@@ -38,6 +38,7 @@ MAX_BODY = 1 << 20
 DEAF = 120.0
 """Seconds without contact after which an adapter is not ready: three long polls."""
 GRACE = 2.0
+"""Seconds that open requests get at a stop."""
 PROBE, PROBE_SECONDS, PROBE_PATIENCE = "probe", 1.0, 2.0
 """A document of the store; seconds for which a result counts, and that writing it may take."""
 WRITABLE = "writable"

@@ -38,6 +38,7 @@ VAULT = "mcp:"
 FEATURE, SIGNED_IN = "servers", "signed_in"
 """The press by which a conversation is told."""
 LASTS, STATE_LASTS = 86_400.0, 600.0
+"""Seconds for which a link, and a state, are valid."""
 MAX_LINKS = 10
 """Maximum links of one account; a newer one replaces the oldest."""
 TRIES = 5

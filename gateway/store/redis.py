@@ -85,6 +85,7 @@ log = logging.getLogger("turnkeeper.store")
 
 SEQ = "tk:seq"
 JOURNALS = 30 * 86_400.0
+"""Seconds for which the journals of finished turns are kept."""
 SPENT_KEPT = 40 * 86_400
 """Seconds for which a day's spending is kept."""
 CHUNK = 100

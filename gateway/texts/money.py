@@ -3,6 +3,7 @@
 from gateway.texts import say
 
 MIN_SHOWN = 0.0001
+"""Dollars under which a sum is shown as less than that."""
 
 
 def dollars(amount: float) -> str:

@@ -18,6 +18,7 @@ log = logging.getLogger("adapters.slack")
 
 Status = Literal["processing", "suspended", "active"]
 PAUSE, REFUSED_FOR = 5.0, 3_600.0
+"""Seconds without another try after a failure, and after a refusal."""
 MAX_KNOWN = 2_000
 ONE = ("channel_not_found", "thread_not_found", "message_not_found", "not_in_channel")
 """Refusals that are about one thread; another one is about the app."""

@@ -27,6 +27,8 @@ MAX_STREAM_SECONDS = 240.0
 """Seconds after which a stream is ended: Slack ends it after about five minutes, with an error that
 people see. Its message is edited from then on."""
 REFUSED_FOR, AGAIN = 3_600.0, 5.0
+"""Seconds without another stream after a refusal; seconds until the next try where it may be over
+sooner."""
 LOOKED_BACK = 5.0
 """Seconds before a call whose answer was lost from which its stream is searched for: clocks
 differ."""

@@ -26,6 +26,7 @@ Response: TypeAlias = httpx2.Response | StreamedResponse
 DONE = b"[DONE]"
 """Ends the streams of OpenAI's protocols."""
 DRAIN = 0.1
+"""Seconds for the rest of a finished answer; with more, its connection is not used again."""
 MAX_PIECE = 1_000
 """Characters of a delta that are passed on at once."""
 

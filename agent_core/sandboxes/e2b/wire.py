@@ -33,6 +33,7 @@ MAX_UNACKNOWLEDGED = 1 << 20
 """Received bytes after which the relay gets an acknowledgement."""
 MAX_PIECE = 1 << 17
 _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
+"""Seconds before each new try; the last one counts for all that follow."""
 MAX_LINE = 1 << 20
 
 

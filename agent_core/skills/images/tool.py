@@ -16,6 +16,7 @@ from agent_core.tools.send import FileStore
 NAME = "generate_image"
 FOLDER = "images"
 LIMIT = 300.0
+"""Seconds for one picture."""
 _ENDS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
 
 

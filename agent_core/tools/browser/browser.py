@@ -33,6 +33,7 @@ log = logging.getLogger("turnkeeper.browser")
 IDLE = 900.0
 """Seconds without a call after which a session is closed."""
 CLOSING = 10.0
+"""Seconds for a session, and for the browser, to close."""
 ENDED = (
     "The browser did not start: it was ended at once, as it is where memory is short. Try again."
 )

@@ -29,6 +29,7 @@ from agent_core.tools.web.port import Search
 from agent_core.tools.web.tools import ReadPageArguments, host_rule
 
 LIMIT = 90.0
+"""Seconds for one call."""
 LOST = (
     "The browser was closed (a restart, a stop, or a long pause); tabs and sign-ins are gone and "
     "nothing was done. It was at {url}. Open that again with go_to_url or browser_navigate if it "

@@ -27,6 +27,7 @@ from agent_core.tools.send import FileStore
 MAX_BYTES = 30_000_000
 """Maximum bytes of a CSV file."""
 LIMIT = 60.0
+"""Seconds for one chart to be drawn."""
 _NOT_THERE = (
     "Charts cannot be drawn here: matplotlib is missing. Whoever runs this installs the extra "
     "`charts` (pip install 'turnkeeper[charts]'). Until then give the numbers as a table."
