@@ -5,7 +5,13 @@ from msgspec import Struct
 from gateway.command_texts import OwnText
 from gateway.jobs_port import Draft, Job, Timetable
 from gateway.texts import Key, say
-from gateway.texts.runs import describe_work, due, places, show_moments, spends
+from gateway.texts.runs import (
+    describe_due,
+    describe_places,
+    describe_spending,
+    describe_work,
+    show_moments,
+)
 
 
 class JobDetails(Struct, frozen=True, kw_only=True):
@@ -26,10 +32,10 @@ def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) ->
         "jobs_card" if about.new else "jobs_card_change",
         language,
         title=job.title,
-        words=due(times, job, language),
+        words=describe_due(times, job, language),
         times=following,
-        where=places(job, language),
-        spend=spends(job, about.day, language),
+        where=describe_places(job, language),
+        spend=describe_spending(job, about.day, language),
         does=describe_work(job, about.fed, language),
     )
 
@@ -41,5 +47,5 @@ def card_of_action(times: Timetable, job: Job, action: Key, language: str) -> st
         language,
         what=say(action, language),
         title=job.title,
-        words=due(times, job, language),
+        words=describe_due(times, job, language),
     )

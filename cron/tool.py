@@ -22,7 +22,7 @@ from gateway.clock import new_id
 from gateway.jobs_port import Asker, Draft, Job, JobPorts, JobRefused, JobRequest
 from gateway.moment_texts import drop_moments, split_moments
 from gateway.texts import Key, say
-from gateway.texts.runs import describe_work, due
+from gateway.texts.runs import describe_due, describe_work
 
 T = TypeVar("T")
 CheckModels = Callable[[str, str], Awaitable[None]]
@@ -247,7 +247,7 @@ class _Desk:
     def _list_jobs(self, jobs: tuple[Job, ...]) -> str:
         """List jobs for the model."""
         lines = [
-            f"{n}. {job.title}: {drop_moments(due(self._jobs.times, job, ''))}, "
+            f"{n}. {job.title}: {drop_moments(describe_due(self._jobs.times, job, ''))}, "
             f"{job.state}. schedule: {job.schedule}. {describe_work(job, '', '')}"
             for n, job in enumerate(jobs, 1)
         ]

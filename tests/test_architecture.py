@@ -179,6 +179,7 @@ NO_NAMES = {
     "whole", "why", "with", "within", "without",
 }  # fmt: skip
 ERROR = re.compile(r"(?<![\w`.])(?:[A-Z]\w*(?:Error|Failed|Refused|Rejected)|Refused)\b")
+QUESTIONS = {"allows", "are", "begins", "can", "fits", "has", "is", "may", "spends", "was"}
 UNIT = re.compile("SECONDS|HOUR|DAY|TIMEOUT|SCORE")
 ADJECTIVE = re.compile(r"[a-z]{3,}(?:able|ible|less)")
 NAMED_BY_ADJECTIVE = {
@@ -429,6 +430,20 @@ def test_no_function_is_named_by_a_lone_adjective_or_preposition() -> None:
     wrong = {name: place for name, place in found.items() if name not in NAMED_BY_ADJECTIVE}
     assert not wrong, f"say what these do: {wrong}"
     assert NAMED_BY_ADJECTIVE.keys() <= found.keys(), "shrink the table"
+
+
+def test_a_name_that_asks_gives_yes_or_no() -> None:
+    """`if spends(job):` reads well, and says nothing where it is a text."""
+    wrong = [
+        f"{path}:{node.lineno} {node.name}"
+        for path, text in modules()
+        for node in nodes(text)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.strip("_").partition("_")[0] in QUESTIONS
+        and node.returns is not None
+        and re.search(r"bool|TypeGuard|TypeIs", ast.unparse(node.returns)) is None
+    ]
+    assert not wrong, f"say what these return: {wrong}"
 
 
 def _find_functions(is_meant: Callable[[str], bool]) -> dict[str, str]:

@@ -50,7 +50,7 @@ def make_tool(
     if not isinstance(parameters, Mapping):
         raise Misuse(f"{name}: write parameters as JSON Schema, or each as a text like 'string'")
     schema = _schema(name, parameters)
-    _fits(name, function, schema)
+    _check_signature(name, function, schema)
     return Tool(
         name=name,
         description=description,
@@ -82,7 +82,7 @@ def _schema(name: str, parameters: Mapping[str, object]) -> Schema:
     }
 
 
-def _fits(name: str, function: Function, schema: Schema) -> None:
+def _check_signature(name: str, function: Function, schema: Schema) -> None:
     """Check that `function` takes each parameter, and requires no other."""
     told, required = _names(schema.get("properties")), _names(schema.get("required"))
     try:

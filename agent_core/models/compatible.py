@@ -45,20 +45,20 @@ class CompatibleProvider(BaseModel):
 
     @field_validator("api_mode")
     @classmethod
-    def _is_spoken(cls, value: str) -> str:
+    def _check_api_mode(cls, value: str) -> str:
         if value and value not in API_MODES:
             raise ValueError(f"must be one of: {', '.join(API_MODES)}")
         return value
 
     @field_validator("api_key", mode="before")
     @classmethod
-    def _is_one_or_several(cls, value: object) -> object:
+    def _join_keys(cls, value: object) -> object:
         several = isinstance(value, list) and all(isinstance(key, str) for key in value)
         return ",".join(cast("list[str]", value)) if several else value
 
     @field_validator("api_key")
     @classmethod
-    def _has_no_odd_letters(cls, value: str) -> str:
+    def _check_keys(cls, value: str) -> str:
         try:
             parse_keys(value)
         except ValueError as error:
@@ -67,7 +67,7 @@ class CompatibleProvider(BaseModel):
 
     @field_validator("base_url")
     @classmethod
-    def _is_url(cls, value: str) -> str:
+    def _check_url(cls, value: str) -> str:
         if not is_url(value):
             raise ValueError("must be an http or https URL")
         return value

@@ -138,13 +138,15 @@ def _evidence(step: Step, ended: TurnResult, remark: str, held: int) -> str:
     room = min(MAX_SHOWN, most // max(1, min(CALLS, len(results))))
     for result in results[-CALLS:]:
         how = "failed" if result.error else "gave"
-        asked = _ends(arguments.get(result.call_id, ""), MAX_ARGUMENTS)
-        lines.append(f"- {result.name} {asked} {how}: {_ends(result.content, room)}")
+        asked = _shorten_middle(arguments.get(result.call_id, ""), MAX_ARGUMENTS)
+        lines.append(f"- {result.name} {asked} {how}: {_shorten_middle(result.content, room)}")
     if not results:
         lines.append("(none)")
     if remark:
         lines += ("", f"Remark: {remark}")
-    return "\n".join((*lines, "", "Its report:", _ends(ended.text, min(REPORT, most // 4))))
+    return "\n".join(
+        (*lines, "", "Its report:", _shorten_middle(ended.text, min(REPORT, most // 4)))
+    )
 
 
 def _arguments(ended: TurnResult) -> dict[str, str]:
@@ -152,7 +154,7 @@ def _arguments(ended: TurnResult) -> dict[str, str]:
     return {call.id: call.arguments for message in ended.messages for call in calls_of(message)}
 
 
-def _ends(text: str, most: int) -> str:
+def _shorten_middle(text: str, most: int) -> str:
     """Beginning and end of `text`."""
     if len(text) <= most:
         return text

@@ -150,7 +150,7 @@ async def _refusal(scope: Scope, brief: Brief, hands: Hands) -> str:
         arguments=ResearchArguments,
         repetition="pure",
         access="network",
-        call=_may,
+        call=_allow,
     )
     arguments = msgspec.json.encode({"question": brief.request_text()[:4_000]}).decode()
     call = ToolCall(id=f"may-{scope.turn_id[-8:]}", name=NAME, arguments=arguments)
@@ -175,5 +175,5 @@ async def _report_failure(
     return TurnResult(text=text or why, messages=(ask, *said))
 
 
-async def _may(arguments: BaseModel, context: ToolContext) -> str:
+async def _allow(arguments: BaseModel, context: ToolContext) -> str:
     return "It may."

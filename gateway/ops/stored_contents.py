@@ -67,10 +67,10 @@ async def make_retention(settings: Settings, store: Store, trail: AuditTrail) ->
     """Make the retention that deletes conversations of `store` past their period."""
     jobs = make_jobs(store)
 
-    async def keeps() -> frozenset[str]:
+    async def list_kept() -> frozenset[str]:
         return frozenset(job.conversation for job in await jobs.list_jobs() if job.state != "ended")
 
     created = await store.get(CREATED) is not None
     periods = settings.retention.in_force(created=created)
     workspaces = make_workspaces(settings)
-    return Retention(make_removal(store), periods, keeps, workspaces, trail)
+    return Retention(make_removal(store), periods, list_kept, workspaces, trail)

@@ -10,7 +10,7 @@ from gateway.texts import Key, say
 from gateway.texts.money import describe_cost, dollars
 
 
-def due(times: Timetable, job: Job, language: str, *, zoned: bool = True) -> OwnText:
+def describe_due(times: Timetable, job: Job, language: str, *, zoned: bool = True) -> OwnText:
     """Describe when it runs: its schedule, its hook, or both. `zoned`: times of day have their
     zone."""
     if not job.schedule:
@@ -23,12 +23,12 @@ def due(times: Timetable, job: Job, language: str, *, zoned: bool = True) -> Own
     return OwnText(say("jobs_or_hook", language, words=words, name=job.hook))
 
 
-def places(job: Job, language: str) -> str:
+def describe_places(job: Job, language: str) -> str:
     """Describe where its report goes."""
-    return ", ".join(place(one, language) for one in job.deliver or (HERE,))
+    return ", ".join(describe_place(one, language) for one in job.deliver or (HERE,))
 
 
-def place(one: str, language: str) -> str:
+def describe_place(one: str, language: str) -> str:
     """Describe one delivery target."""
     if one == HERE:
         return say("jobs_here", language)
@@ -44,19 +44,19 @@ def describe_work(job: Job, feeds_on: str, language: str) -> str:
         lines.append(say("jobs_feeds", language, title=feeds_on))
     if job.prompt:
         lines.append(say("jobs_does", language, prompt=job.prompt))
-    if means := works_with(job, language):
+    if means := describe_means(job, language):
         lines.append(means)
     return "\n".join(lines)
 
 
-def works_with(job: Job, language: str) -> str:
+def describe_means(job: Job, language: str) -> str:
     """Describe its own model, profile and tools, "" for none."""
     means = (("model", job.model), ("profile", job.profile), ("tools", job.tools))
     named = ", ".join(f"{name} {value}" for name, value in means if value)
     return say("jobs_with", language, means=named) if named else ""
 
 
-def spends(job: Job, day: str, language: str) -> str:
+def describe_spending(job: Job, day: str, language: str) -> str:
     """Describe its spending limits; `day`: the daily limit in words, "" for none."""
     run = say("jobs_run_limit", language, limit=dollars(job.spend)) if job.spend else ""
     return ", ".join(filter(None, (run, day))) or say("jobs_no_limit", language)
@@ -116,10 +116,10 @@ def describe_tries(times: Timetable, job: Job, run: JobRun, language: str) -> tu
 def describe_delivery(run: JobRun, language: str) -> str:
     """Describe the delivery of its report beyond its conversation, "" if there is nothing to
     say."""
-    there = [place(one.to, language) for one in run.delivered if not one.why]
+    there = [describe_place(one.to, language) for one in run.delivered if not one.why]
     lines = [say("jobs_delivered", language, places=", ".join(there))] if there else []
     for one in run.delivered:
         if one.why:
-            where = place(one.to, language)
+            where = describe_place(one.to, language)
             lines.append(say("jobs_not_delivered", language, place=where, why=one.why))
     return "\n".join(lines)

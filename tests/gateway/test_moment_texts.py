@@ -22,7 +22,7 @@ from gateway.messages import Sender
 from gateway.moment_texts import MARKS, Moment, has_moment, mark_moment, split_moments
 from gateway.ports import Overview, OverviewEntry
 from gateway.texts import say
-from gateway.texts.runs import due
+from gateway.texts.runs import describe_due
 from gateway.views import (
     ApprovalCard,
     ChoiceCard,
@@ -143,7 +143,7 @@ def test_a_job_that_runs_once_names_a_moment_and_no_other_zone() -> None:
         id="a", owner=Sender(platform="telegram", id="1"), conversation="c", title="T", prompt="p",
         schedule="at 2026-09-21 15:33", zone="Europe/Berlin", made=0.0,
     )  # fmt: skip
-    words = due(Times(), job, "")
+    words = describe_due(Times(), job, "")
     assert [one for one in split_moments(words) if isinstance(one, Moment)] == [
         Moment(at=1_789_997_580, words="2026-09-21 15:33 Europe/Berlin")
     ]
@@ -151,5 +151,5 @@ def test_a_job_that_runs_once_names_a_moment_and_no_other_zone() -> None:
     daily = Job(
         **{name: getattr(job, name) for name in job.__struct_fields__} | {"schedule": "33 15 * * *"}
     )
-    assert due(Times(), daily, "") == "At 15:33 (Europe/Berlin)"
-    assert due(Times(), daily, "", zoned=False) == "At 15:33"
+    assert describe_due(Times(), daily, "") == "At 15:33 (Europe/Berlin)"
+    assert describe_due(Times(), daily, "", zoned=False) == "At 15:33"

@@ -22,7 +22,7 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
 from gateway.delivery import reasons
 from gateway.delivery.fold import ViewFold
-from gateway.features.approvals.grants import allows
+from gateway.features.approvals.grants import describe_allowed
 from gateway.store.rows import Rule
 from gateway.texts import CATALOGUE
 from gateway.texts.reasons import ENGLISH
@@ -223,11 +223,11 @@ def test_a_question_stored_before_lines_were_is_read() -> None:
 
 def test_a_rule_is_told_by_its_value_and_an_older_one_as_it_was_stored() -> None:
     old = msgspec.json.decode(b'{"tool":"run_command","pattern":"= ls","person":"p"}', type=Rule)
-    assert allows(old, "de") == "Einen Befehl ausführen: = ls"
+    assert describe_allowed(old, "de") == "Einen Befehl ausführen: = ls"
     now = msgspec.structs.replace(old, covers=Coverage(words="ls"))
-    assert allows(now, "de") == "genau ls"
+    assert describe_allowed(now, "de") == "genau ls"
     search = Coverage(phrase=phrase("covers_search"))
-    assert allows(msgspec.structs.replace(old, covers=search), "en") == (
+    assert describe_allowed(msgspec.structs.replace(old, covers=search), "en") == (
         "Run a command: any web search"
     )
 

@@ -91,7 +91,7 @@ def _diff_task(before: Chunk | None, after: Chunk) -> Chunk | None:
     return made
 
 
-def begins_with(chunks: Sequence[Chunk]) -> str:
+def read_beginning(chunks: Sequence[Chunk]) -> str:
     """Return words that identify its message: a plan's steps, or a text without anything else."""
     parts = _parts(chunks)
     if parts.title:

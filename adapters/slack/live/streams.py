@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.slack.history import SlackHistory
-from adapters.slack.live.chunks import Chunk, StreamChunks, begins_with, difference
+from adapters.slack.live.chunks import Chunk, StreamChunks, difference, read_beginning
 from adapters.slack.live.sessions import Sessions, Status
 from adapters.slack.transport import SlackWire
 from gateway import clock
@@ -103,7 +103,7 @@ class SlackStreams:
         `ts`, "" if there is none. Slack ends streams by itself, so some time after the start there
         is none any more."""
         young = clock.now() - self._born < MAX_STREAM_SECONDS
-        words = begins_with(chunks)
+        words = read_beginning(chunks)
         if not young or not words or where.id in self._looked:
             return ""
         self._looked.add(where.id)

@@ -133,12 +133,12 @@ def _take_as_is(arguments: BaseModel) -> Act:
 def _read(action: acts.Action, **fields: str) -> Reading:
     """The action with the arguments' fields under the names that it knows them by."""
 
-    def reads(arguments: BaseModel) -> Act:
+    def read_act(arguments: BaseModel) -> Act:
         given = arguments.model_dump()
         known = {fields.get(name, name): value for name, value in given.items()}
         return Act.model_validate({"action": action} | known)
 
-    return reads
+    return read_act
 
 
 def _scrolls(arguments: BaseModel) -> Act:

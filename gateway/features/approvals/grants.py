@@ -51,7 +51,7 @@ async def permissions(call: Call) -> str:
         by, rule = call.command.sender, rules[n - 1]
         if not await context.services.access.may_act_for(rule.person, by, call.role):
             return say("grant_not_yours", language)
-        what = quote_verbatim(allows(rule, language))
+        what = quote_verbatim(describe_allowed(rule, language))
         told = Notice(text=say("grant_dropped", language, what=what))
         await _drop(context, rule, by, call.seq, told)
         return ""
@@ -81,7 +81,7 @@ async def press(
         word = say("grant_not_yours", language)
     else:
         await _drop(context, rule, sender, row.seq)
-        word = say("grant_dropped", language, what=allows(rule, language))
+        word = say("grant_dropped", language, what=describe_allowed(rule, language))
         context.state.tell(pressed.press, word)
         return
     context.state.acknowledge(row.seq, pressed.press, word)
@@ -155,7 +155,7 @@ def describe_rule(rule: Rule, language: str, *, private: bool, old: bool = False
     `old`: stored for this conversation alone."""
     always: Key = "grant_always" if old else "grant_private" if private else "grant_group"
     pieces = [
-        quote_verbatim(allows(rule, language)),
+        quote_verbatim(describe_allowed(rule, language)),
         say(always if rule.lasting else "grant_here", language),
         say("grant_since", language, when=_show_day(rule.at)) if rule.at else "",
         say("grant_by", language, name=quote_verbatim(rule.by)) if rule.by else "",
@@ -168,7 +168,7 @@ def _show_day(at: float) -> OwnText:
     return OwnText(mark_moment(at, f"{ambient.utc(at):%Y-%m-%d}"))
 
 
-def allows(rule: Rule, language: str) -> str:
+def describe_allowed(rule: Rule, language: str) -> str:
     """Describe what may run by the rule."""
     tool = name_tool(rule.tool, language)
     if rule.pattern in _RISKS:

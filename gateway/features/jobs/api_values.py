@@ -4,7 +4,7 @@ from agent_core import ambient
 from gateway.command_texts import drop_marks
 from gateway.jobs_port import Job, JobPorts, JobRun
 from gateway.shown_jobs import ShownJob, ShownRun
-from gateway.texts.runs import describe_run, due
+from gateway.texts.runs import describe_due, describe_run
 
 
 async def present_job(jobs: JobPorts, job: Job, language: str) -> ShownJob:
@@ -16,7 +16,7 @@ async def present_job(jobs: JobPorts, job: Job, language: str) -> ShownJob:
         state=job.state,
         why=job.why,
         schedule=job.schedule,
-        words=str(drop_marks(due(jobs.times, job, language, zoned=False))),
+        words=str(drop_marks(describe_due(jobs.times, job, language, zoned=False))),
         zone=job.zone,
         next=tuple(map(_utc, jobs.book.next_times(job))),
         where=job.conversation,

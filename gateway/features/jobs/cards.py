@@ -16,7 +16,7 @@ from gateway.jobs_port import Job, JobPorts
 from gateway.messages import MAX_TOKEN, JobPress, job_token, read_press
 from gateway.store.rows import OutboxRow
 from gateway.texts import Key, say
-from gateway.texts.runs import describe_run, due, show_moment, show_moments, works_with
+from gateway.texts.runs import describe_due, describe_means, describe_run, show_moment, show_moments
 from gateway.views import Button, ChoiceCard, View
 
 NEWEST = 40
@@ -90,7 +90,7 @@ def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
 def head(jobs: JobPorts, job: Job, n: int, language: str) -> str:
     """Describe a job in one line: its number, title, schedule and state."""
     state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
-    words = due(jobs.times, job, language)
+    words = describe_due(jobs.times, job, language)
     return say("jobs_line", language, n=n, title=job.title, words=words, state=say(state, language))
 
 
@@ -105,7 +105,7 @@ def order_jobs(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
 async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
     """Describe a job in a few lines: task, schedule, last run."""
     lines = [head(jobs, job, n, language)]
-    if means := works_with(job, language):
+    if means := describe_means(job, language):
         lines.append(means)
     if times := jobs.book.next_times(job):
         lines.append(say("jobs_next", language, times=show_moments(jobs.times, times, job.zone)))

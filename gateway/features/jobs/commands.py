@@ -17,11 +17,11 @@ from gateway.store.rows import Changes
 from gateway.texts import Key, say
 from gateway.texts.runs import (
     describe_delivery,
+    describe_means,
     describe_run,
     describe_tries,
     show_moment,
     show_moments,
-    works_with,
 )
 from gateway.views import Notice
 
@@ -187,7 +187,7 @@ def describe_change(jobs: JobPorts, job: Job, language: str) -> str:
     times = show_moments(jobs.times, jobs.book.next_times(job), job.zone)
     following = say("jobs_next", language, times=times) if times else ""
     told = say("jobs_is_changed", language, title=job.title)
-    return "\n".join(filter(None, (told, works_with(job, language), following)))
+    return "\n".join(filter(None, (told, describe_means(job, language), following)))
 
 
 async def _history(jobs: JobPorts, job: Job, language: str) -> str:

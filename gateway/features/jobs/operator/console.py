@@ -11,7 +11,13 @@ from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.jobfile import Faulty
 from gateway.jobs_port import MAX_RUNS, OPERATOR, Asker, Job, JobPorts, JobRefused
 from gateway.messages import read_conversation
-from gateway.texts.runs import describe_delivery, describe_run, describe_tries, due, works_with
+from gateway.texts.runs import (
+    describe_delivery,
+    describe_due,
+    describe_means,
+    describe_run,
+    describe_tries,
+)
 
 SHORT = 8
 """Minimum characters of an id's prefix that names a job."""
@@ -75,7 +81,7 @@ class Console:
             after = await edit_job(self._jobs, job, fields, asker, self._check)
         except JobRefused as error:
             return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
-        means = works_with(after, "")
+        means = describe_means(after, "")
         return ConsoleAnswer(
             text=f"{after.title}: {self._describe_due(after)}{means and f'. {means}'}"
         )
@@ -108,7 +114,7 @@ class Console:
             if job.next_due
             else ""
         )
-        return f"{due(self._jobs.times, job, '')}{next_due}"
+        return f"{describe_due(self._jobs.times, job, '')}{next_due}"
 
     async def _show(self, job: Job, as_json: bool) -> ConsoleAnswer:
         shown = await present_job(self._jobs, job, "")
