@@ -103,9 +103,8 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
             buttons = (*view.buttons, own) if view.token else view.buttons
             return messages(card, _keyboard(buttons, view.state))
         case FormCard():
-            sent = split_marked(
-                convert_whole(view.text)
-            )  # no part of what is sent since then may be new
+            # no part of what is sent since then may be new
+            sent = split_marked(convert_whole(view.text))
             card = split_marked(_card(view.text, view.state, view.outcome))[: max(1, len(sent))]
             return messages(card, _make_field(view.language, view.state))
         case Media():
