@@ -147,7 +147,7 @@ def _count_values(verb: Verb, word: Word) -> int:
     known = dict(verb.takes)
     if not equals and name in known:
         return known[name]
-    if name + equals not in (*verb.names, *ALWAYS):
+    if not {name + equals, word.text} & {*verb.names, *ALWAYS}:
         _refuse_option(name)
     return 0
 

@@ -9,7 +9,7 @@ from agent_core.tools.shell_reading.long_options import LONG_OPTIONS
 class Verb(Struct, frozen=True, kw_only=True):
     """The arguments allowed for a program: `flags` are letters; `valued` letters and `takes` long
     options are followed by as many values as they say, no paths; `names` are further long options,
-    those ending in `=` hold their value; `free` operands at the start are no paths."""
+    those ending in `=` hold any value; `free` operands at the start are no paths."""
 
     flags: str = ""
     valued: str = ""
