@@ -173,8 +173,9 @@ TURNS_AT_ONCE = Setting(
     "TURNS_AT_ONCE",
     100,
     WholeNumber(least=1, most=999_999, mend="write a whole number from 1 on."),
-    "maximum number of concurrent turns in this process; further turns are queued in order of "
-    "arrival. A turn that waits for a person does not count",
+    "maximum number of concurrent turns in this process; the next one is that of the person with "
+    "the fewest, and one person has nine tenths at most. A turn that waits for a person does not "
+    "count",
 )
 PLUGINS = Setting(
     "PLUGINS",

@@ -82,7 +82,7 @@ class Session:
         self._failures = failures
         self._features = features
         self._intake = Intake(self.context, features)
-        self._place = TurnSlot(services.slots, self.state.changed.set)
+        self._place = TurnSlot(services.slots, self.state.changed.set, self.state.works_for)
 
     # ---- life ----------------------------------------------------------------------------
 

@@ -1,27 +1,37 @@
-"""Limits the turns that run at once in this process; after an outage they begin a few at a time."""
+"""Limits the turns that run at once in this process; after an outage they begin a few at a time.
+People get places in turn: nobody waits for all that one person asked for before."""
 
 from collections.abc import Callable
 
 DEFAULT_TURNS = 100
+MAX_SHARE = 9
+"""Places that a person may hold for each one that is free: at most nine tenths of all, so that long
+turns of one person leave some for others."""
 
 
 class Slot:
     """A place among the running turns, or in the line before it."""
 
-    __slots__ = ("given", "on_given")
+    __slots__ = ("given", "on_given", "who")
 
-    def __init__(self, on_given: Callable[[], None]) -> None:
+    def __init__(self, who: str, on_given: Callable[[], None]) -> None:
+        self.who = who
         self.given = False
         self.on_given = on_given
 
 
 class Slots:
-    """Slots for running turns, granted in the order of requests."""
+    """Slots for running turns. The next one goes to the person with the fewest, among equals to the
+    one who has waited longest since the last; a person's own requests keep their order."""
 
     def __init__(self, most: int = DEFAULT_TURNS) -> None:
         self._most = most
         self._running = 0
-        self._line: dict[Slot, None] = {}
+        self._held: dict[str, int] = {}
+        """Slots of each person who has some."""
+        self._lines: dict[str, dict[Slot, None]] = {}
+        """Requests of each person who waits; who got a slot goes to the end."""
+        self._waiting = 0
 
     @property
     def running(self) -> int:
@@ -31,12 +41,14 @@ class Slots:
     @property
     def waiting(self) -> int:
         """The number of requests that wait for a slot."""
-        return len(self._line)
+        return self._waiting
 
-    def ask(self, on_given: Callable[[], None]) -> Slot:
-        """Request a slot; `on_given` is called if it is granted later."""
-        slot = Slot(on_given)
-        self._line[slot] = None
+    def ask(self, on_given: Callable[[], None], who: str = "") -> Slot:
+        """Request a slot; `on_given` is called if it is granted later. `who`: the person for whom
+        it is; what nobody asked for, such as runs of jobs, counts as one person's."""
+        slot = Slot(who, on_given)
+        self._lines.setdefault(who, {})[slot] = None
+        self._waiting += 1
         self._give()
         return slot
 
@@ -44,30 +56,59 @@ class Slots:
         """Give the place back, or leave the line."""
         if slot.given:
             self._running -= 1
-        else:
-            self._line.pop(slot, None)
+            self._held[slot.who] -= 1
+            if not self._held[slot.who]:
+                del self._held[slot.who]
+        elif slot in self._lines.get(slot.who, {}):
+            self._take_out(slot)
         self._give()
 
+    def _take_out(self, slot: Slot) -> None:
+        """Remove it from its person's line; the rest of that line goes behind the others."""
+        line = self._lines.pop(slot.who)
+        del line[slot]
+        if line:
+            self._lines[slot.who] = line
+        self._waiting -= 1
+
     def _give(self) -> None:
-        while self._line and self._running < self._most:
-            slot = next(iter(self._line))
-            del self._line[slot]
+        while (who := self._find_next()) is not None:
+            slot = next(iter(self._lines[who]))
+            self._take_out(slot)
             slot.given = True
             self._running += 1
+            self._held[who] = self._held.get(who, 0) + 1
             slot.on_given()
+
+    def _find_next(self) -> str | None:
+        """Return the person who gets the next slot, None if nobody does now. The search is short:
+        there are at most as many people with slots as slots, and the first without one gets it."""
+        free = self._most - self._running
+        best: str | None = None
+        fewest = MAX_SHARE * free
+        for who in self._lines:
+            held = self._held.get(who, 0)
+            if held < fewest:
+                best, fewest = who, held
+            if not held:
+                break
+        return best
 
 
 class TurnSlot:
     """One session's slot: requested when a turn is to run, released when none is."""
 
-    def __init__(self, slots: Slots, on_given: Callable[[], None]) -> None:
-        self._slots, self._on_given = slots, on_given
+    def __init__(
+        self, slots: Slots, on_given: Callable[[], None], find_asker: Callable[[], str]
+    ) -> None:
+        """`find_asker`: names the person whose turn it will be, "" for nobody."""
+        self._slots, self._on_given, self._find_asker = slots, on_given, find_asker
         self._slot: Slot | None = None
 
     def is_given(self) -> bool:
         """Return True if a turn may run now; otherwise `on_given` is called when it may."""
         if self._slot is None:
-            self._slot = self._slots.ask(self._on_given)
+            self._slot = self._slots.ask(self._on_given, self._find_asker())
         return self._slot.given
 
     def leave(self) -> None:
