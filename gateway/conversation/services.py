@@ -17,7 +17,8 @@ from gateway.conversation.slots import Slots
 from gateway.conversation.spawn import Spawn
 from gateway.conversation.unsaved import RefusedCommit, Unsaved
 from gateway.declaration import Env
-from gateway.delivery.pace import FIRST_SIGN, Delay, Pace, Paces, SendGate, SignBudget
+from gateway.delivery.pace import FIRST_SIGN, Delay, Pace, Paces, SignBudget
+from gateway.delivery.send_gate import SendGate
 from gateway.jobs_port import JobPorts
 from gateway.messages import (
     ButtonPressed,

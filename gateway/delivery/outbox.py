@@ -23,7 +23,8 @@ from gateway.delivery.native_messages import (
     place,
     spend,
 )
-from gateway.delivery.pace import Pace, SendGate, Ticket
+from gateway.delivery.pace import Pace
+from gateway.delivery.send_gate import ChatGate, SendGate, Ticket
 from gateway.delivery.troubles import ViewTroubles
 from gateway.errors import (
     Ambiguous,
@@ -72,7 +73,7 @@ class Outbox:
     ) -> None:
         self._conversation = conversation
         self._adapter = adapter
-        self._gate = gate
+        self._gate = ChatGate(gate, conversation)
         self._holder = holder
         self._pace = pace
         self.first = FirstSends(conversation, adapter, gate.sent, holder)
@@ -557,8 +558,7 @@ class Outbox:
         if not alone or self._sending or self._pace.new_due() > ambient.monotonic():
             return False
         if self._held is None and isinstance(row.view, ReplyView):
-            ticket = self._gate.enter_now()
-            self._held = (key, ticket) if ticket is not None else None
+            self._held = (key, ticket) if (ticket := self._gate.enter_now()) else None
         return self._holds(key)
 
     def _holds(self, key: Key) -> bool:
@@ -569,8 +569,8 @@ class Outbox:
             self._let_go()
 
     def _let_go(self) -> None:
-        if self._held is not None:
-            held, self._held = self._held, None
+        held, self._held = self._held, None
+        if held is not None:
             self._gate.leave(held[1])
 
     async def _call(self, call: Callable[[], Awaitable[T]], limit: float = SEND_LIMIT) -> T:

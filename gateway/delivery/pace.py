@@ -1,15 +1,11 @@
 """Rate budget of one chat: learned from the platform, unlimited until it refuses a call."""
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
-from itertools import islice
 from typing import TypeAlias
 
 from agent_core import ambient
-from gateway.delivery.native_messages import SentHere
 
-MAX_IN_FLIGHT = 32
 Spawning: TypeAlias = Callable[[Callable[[], Coroutine[object, object, None]], str], None]
 """Starts a named background task."""
 Chat: TypeAlias = tuple[str, str, str, str]
@@ -19,11 +15,6 @@ FEW = 512
 FIRST_SIGN = 0.4
 """Seconds after which a turn without a view is shown as being worked at: people expect it within
 1."""
-MARKED_AHEAD = 3
-"""Requests of a gate's queue whose marks are stored ahead: the one that sends and those behind
-it."""
-CROWD = 64
-"""First sends that wait for their turn when one at a time is plainly too slow."""
 
 
 class Pace:
@@ -107,104 +98,6 @@ class Paces:
                 self._most = max(FEW, 2 * len(self._known))
             self._known[chat] = Pace(interval)
         return self._known[chat]
-
-
-class Ticket:
-    """A place in the line before a gate."""
-
-    __slots__ = ("impatient", "may_mark", "may_send", "until")
-
-    def __init__(self, patience: float) -> None:
-        loop = asyncio.get_running_loop()
-        self.may_mark: asyncio.Future[None] = loop.create_future()
-        self.may_send: asyncio.Future[None] = loop.create_future()
-        self.until = loop.time() + patience
-        self.impatient = False
-
-
-class SendGate:
-    """Limits an account's concurrent first sends.
-
-    A first send cut off by a crash may arrive twice, since most platforms know no idempotency key.
-    While the platform keeps up there is one at a time, which bounds the doubt to one message a
-    crash. A request that has waited for `patience` seconds joins others, and so does every request
-    once `CROWD` are waiting, until the queue is empty: at most `MAX_IN_FLIGHT` in all. The marks
-    that must be stored before a send are written for the next in the queue while the first one
-    sends.
-    """
-
-    def __init__(self, patience: float = 0.75) -> None:
-        self._patience = patience
-        self._line: dict[Ticket, None] = {}
-        self._behind: dict[Ticket, None] = {}
-        """Requests that may not send yet, the one that has waited longest first."""
-        self._timer: asyncio.TimerHandle | None = None
-        self._impatient = 0
-        self._crowded = False
-        self.sent = SentHere()
-
-    def enter_now(self) -> Ticket | None:
-        """A place from which to mark at once, None if others must be waited for."""
-        if len(self._line) >= MARKED_AHEAD:
-            return None
-        return self._join()
-
-    async def enter(self) -> Ticket:
-        """A place from which to mark, in order of arrival."""
-        ticket = self._join()
-        try:
-            await ticket.may_mark
-        except asyncio.CancelledError:
-            self.leave(ticket)
-            raise
-        return ticket
-
-    async def wait_turn(self, ticket: Ticket) -> None:
-        """Wait until it may send."""
-        await ticket.may_send
-
-    def leave(self, ticket: Ticket) -> None:
-        """Let the next request send."""
-        del self._line[ticket]
-        self._behind.pop(ticket, None)
-        self._impatient -= ticket.impatient
-        self._advance()
-
-    def _join(self) -> Ticket:
-        ticket = Ticket(self._patience)
-        self._line[ticket] = self._behind[ticket] = None
-        self._advance()
-        return ticket
-
-    def _advance(self) -> None:
-        self._crowded = len(self._behind) > (0 if self._crowded else CROWD)
-        for place, ticket in enumerate(islice(self._line, MARKED_AHEAD)):
-            if not ticket.may_mark.done():
-                ticket.may_mark.set_result(None)
-            if place == 0 and not ticket.may_send.done():
-                ticket.may_send.set_result(None)
-                self._behind.pop(ticket, None)
-        loop = asyncio.get_running_loop()
-        while self._behind and self._impatient < MAX_IN_FLIGHT:
-            longest = next(iter(self._behind))
-            if not self._crowded and longest.until > loop.time():
-                # one timer for all: one for each request would cost more than its send
-                self._timer = self._timer or loop.call_at(longest.until, self._end_patience)
-                break
-            self._let_along(longest)
-
-    def _end_patience(self) -> None:
-        self._timer = None
-        self._advance()
-
-    def _let_along(self, ticket: Ticket) -> None:
-        """Let it send beside others."""
-        ticket.impatient = True
-        self._impatient += 1
-        self._behind.pop(ticket, None)
-        for step in (ticket.may_mark, ticket.may_send):
-            if not step.done():
-                step.set_result(None)
 
 
 class Delay:

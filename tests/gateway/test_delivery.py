@@ -12,16 +12,8 @@ from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.native_messages import FirstSends, SentHere, place
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.pace import (
-    CROWD,
-    FEW,
-    MARKED_AHEAD,
-    MAX_IN_FLIGHT,
-    Pace,
-    Paces,
-    SendGate,
-    SignBudget,
-)
+from gateway.delivery.pace import FEW, Pace, Paces, SignBudget
+from gateway.delivery.send_gate import CROWD, MARKED_AHEAD, MAX_IN_FLIGHT, SendGate
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter

@@ -1,0 +1,266 @@
+"""The gate of an account's first sends: few at once, chats in turn. Those whose platform answers
+wait for none whose platform does not."""
+
+import asyncio
+from collections import Counter, OrderedDict
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from gateway.delivery.native_messages import SentHere
+from gateway.messages import Conversation
+
+Speed: TypeAlias = Literal["quick", "new", "slow"]
+"""How long the last first send into a chat took; new: there was none."""
+MAX_IN_FLIGHT = 32
+MAX_SLOW, KEPT_FOR_QUICK = 24, 4
+"""Sends into slow chats among these, and places beside them for quick chats, if they have none."""
+SLOW = 3.0
+"""Seconds after which a send no longer holds up others, and its chat counts as slow."""
+MAX_CHATS = 4_096
+"""Chats whose speed is remembered."""
+MARKED_AHEAD = 3
+"""Requests of a gate's line whose marks are stored ahead: the one that sends and those behind
+it."""
+CROWD = 64
+"""First sends that wait for their turn when one at a time is plainly too slow."""
+
+
+class Ticket:
+    """A place before a gate."""
+
+    __slots__ = ("began", "chat", "may_mark", "may_send", "speed", "until")
+
+    def __init__(self, chat: str, speed: Speed, patience: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.chat, self.speed = chat, speed
+        self.may_mark: asyncio.Future[None] = loop.create_future()
+        self.may_send: asyncio.Future[None] = loop.create_future()
+        self.until = loop.time() + patience
+        self.began = 0.0
+        """The loop's time at which it was let through, 0 before that."""
+
+    def call(self) -> None:
+        """Let it mark."""
+        if not self.may_mark.done():
+            self.may_mark.set_result(None)
+
+    def let_through(self, now: float) -> None:
+        """Let it send."""
+        self.call()
+        if not self.may_send.done():
+            self.may_send.set_result(None)
+        self.began = self.began or now
+
+
+class WaitingSends:
+    """Tickets that were not called yet: the chats' in turn, each chat's in order of arrival."""
+
+    def __init__(self) -> None:
+        self._chats: dict[str, dict[Ticket, None]] = {}
+        self._all: dict[Ticket, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, ticket: Ticket) -> None:
+        """Add a ticket at the end of its chat's."""
+        self._chats.setdefault(ticket.chat, {})[ticket] = None
+        self._all[ticket] = None
+
+    def remove(self, ticket: Ticket) -> bool:
+        """Take it out; False if it is not here. The rest of its chat goes behind the others."""
+        if ticket not in self._all:
+            return False
+        del self._all[ticket]
+        line = self._chats.pop(ticket.chat)
+        del line[ticket]
+        if line:
+            self._chats[ticket.chat] = line
+        return True
+
+    def find_until(self) -> float:
+        """Return the end of the patience of who has waited longest, never if nobody waits."""
+        return next((one.until for one in self._all), float("inf"))
+
+    def take(self) -> Ticket | None:
+        """Take out the ticket whose turn it is."""
+        ticket = next((one for line in self._chats.values() for one in line), None)
+        if ticket is not None:
+            self.remove(ticket)
+        return ticket
+
+
+class SendGate:
+    """Limits an account's concurrent first sends.
+
+    A first send cut off by a crash may arrive twice, since most platforms know no idempotency key.
+    While the platform keeps up there is one at a time, which bounds the doubt to one message a
+    crash. A request that has waited for `patience` seconds joins others, and so does every request
+    once `CROWD` are waiting, until the queue is empty. The marks that must be stored before a send
+    are written for the next in the line while the first one sends.
+
+    A send that hangs does not hold up the line for longer than `SLOW` seconds, and those into chats
+    where the last one was slow are made beside it, so that chats where nothing arrives take neither
+    the line nor all places.
+    """
+
+    def __init__(self, patience: float = 0.75) -> None:
+        self._patience = patience
+        self._waiting: dict[Speed, WaitingSends] = {
+            "quick": WaitingSends(),
+            "new": WaitingSends(),
+            "slow": WaitingSends(),
+        }
+        """By speed; the one that was served last is last."""
+        self._line: dict[Ticket, None] = {}
+        """Called one after the other; the first one sends."""
+        self._beside: dict[Ticket, None] = {}
+        self._called: Counter[Speed] = Counter()
+        self._slow: OrderedDict[str, bool] = OrderedDict()
+        self._timer: asyncio.TimerHandle | None = None
+        self._crowded = False
+        self.sent = SentHere()
+
+    def enter_now(self, chat: str = "") -> Ticket | None:
+        """A place from which to mark at once, None if others must be waited for."""
+        ticket = self._join(chat)
+        if not ticket.may_mark.done():
+            self.leave(ticket)
+            return None
+        return ticket
+
+    async def enter(self, chat: str = "") -> Ticket:
+        """A place from which to mark, in turn. `chat`: where it will be sent."""
+        ticket = self._join(chat)
+        try:
+            await ticket.may_mark
+        except asyncio.CancelledError:
+            self.leave(ticket)
+            raise
+        return ticket
+
+    async def wait_turn(self, ticket: Ticket) -> None:
+        """Wait until it may send."""
+        await ticket.may_send
+
+    def leave(self, ticket: Ticket) -> None:
+        """Let the next request send."""
+        if not self._waiting[ticket.speed].remove(ticket):
+            self._called[ticket.speed] -= 1
+            self._line.pop(ticket, None)
+            self._beside.pop(ticket, None)
+        if ticket.began and ticket.chat:
+            self._slow[ticket.chat] = asyncio.get_running_loop().time() - ticket.began > SLOW
+            self._slow.move_to_end(ticket.chat)
+            if len(self._slow) > MAX_CHATS:
+                self._slow.popitem(last=False)
+        self._advance()
+
+    def _join(self, chat: str) -> Ticket:
+        known = self._slow.get(chat)
+        speed: Speed = "new" if known is None else "slow" if known else "quick"
+        ticket = Ticket(chat, speed, self._patience)
+        self._waiting[speed].add(ticket)
+        self._advance()
+        return ticket
+
+    def _has_place(self, speed: Speed) -> bool:
+        if self._called.total() < MAX_IN_FLIGHT:
+            return speed != "slow" or self._called["slow"] < MAX_SLOW
+        return speed == "quick" and self._called["quick"] < KEPT_FOR_QUICK
+
+    def _call_next(self, speeds: tuple[Speed, ...]) -> Ticket | None:
+        """Call the next ticket of one of these speeds, None if nobody waits who may be called."""
+        for speed in [one for one in self._waiting if one in speeds and self._has_place(one)]:
+            if (ticket := self._waiting[speed].take()) is not None:
+                self._waiting[speed] = self._waiting.pop(speed)
+                self._called[speed] += 1
+                ticket.call()
+                return ticket
+        return None
+
+    def _advance(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._fill_line(now)
+        waiting = len(self._line) - 1 + sum(len(self._waiting[one]) for one in ("quick", "new"))
+        self._crowded = waiting > (0 if self._crowded else CROWD)
+        while (ticket := self._find_impatient(now)) is not None:
+            while ticket is not None:
+                self._let_beside(ticket, now)
+                ticket = self._find_impatient(now)
+            self._fill_line(now)
+        while (ticket := self._call_next(("slow",))) is not None:
+            self._let_beside(ticket, now)
+
+    def _fill_line(self, now: float) -> None:
+        while len(self._line) < MARKED_AHEAD:
+            if (ticket := self._call_next(("quick", "new"))) is None:
+                break
+            self._line[ticket] = None
+        self._let_first(now)
+
+    def _let_first(self, now: float) -> Ticket | None:
+        """Let the first one of the line send, and return it."""
+        first = next(iter(self._line), None)
+        if first is not None:
+            first.let_through(now)
+        return first
+
+    def _find_impatient(self, now: float) -> Ticket | None:
+        """Return the ticket to be let through beside the line now, or the first of the line if it
+        hangs; without one, look again when the next patience ends."""
+        first, behind = self._let_first(now), next(islice(self._line, 1, None), None)
+        if first is None or (behind is None and not self._has_waiting()):
+            return None
+        if self._crowded or (behind is not None and behind.until <= now):
+            return behind or self._call_next(("quick", "new"))
+        ends = [first.began + SLOW]
+        ends += [behind.until] if behind is not None else []
+        for speed in ("quick", "new"):
+            until = self._waiting[speed].find_until() if self._has_place(speed) else float("inf")
+            if until <= now:
+                return self._call_next((speed,))
+            ends.append(until)
+        if ends[0] <= now:
+            return first
+        # one timer for all: one for each request would cost more than its send
+        loop = asyncio.get_running_loop()
+        self._timer = self._timer or loop.call_at(min(ends), self._end_patience)
+        return None
+
+    def _has_waiting(self) -> bool:
+        return any(len(self._waiting[one]) and self._has_place(one) for one in ("quick", "new"))
+
+    def _end_patience(self) -> None:
+        self._timer = None
+        self._advance()
+
+    def _let_beside(self, ticket: Ticket, now: float) -> None:
+        """Let it send beside others."""
+        self._line.pop(ticket, None)
+        self._beside[ticket] = None
+        ticket.let_through(now)
+
+
+class ChatGate:
+    """The gate as one conversation sees it."""
+
+    def __init__(self, gate: SendGate, where: Conversation) -> None:
+        self._gate = gate
+        self._chat = f"{where.account} {where.workspace} {where.channel}"
+
+    def enter_now(self) -> Ticket | None:
+        """A place from which to mark at once, None if others must be waited for."""
+        return self._gate.enter_now(self._chat)
+
+    async def enter(self) -> Ticket:
+        """A place from which to mark, in turn."""
+        return await self._gate.enter(self._chat)
+
+    async def wait_turn(self, ticket: Ticket) -> None:
+        """Wait until it may send."""
+        await self._gate.wait_turn(ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        """Let the next request send."""
+        self._gate.leave(ticket)
