@@ -30,7 +30,7 @@ COSTLY = (
     *("test_resources_story.py", "test_installs_story.py", "test_group_sandbox_story.py"),
     *("test_profiles_story.py", "test_tools_story.py", "test_at_hand_story.py", "test_run.py"),
     *("test_output.py", "test_sandboxes.py", "test_scripts.py", "test_web_network.py"),
-    *("test_looks.py", "test_described_api.py"),
+    *("test_looks.py", "test_described_api.py", "test_silent_stop.py"),
 )
 """Files whose tests take seconds each: they start browsers, sandboxes, servers or gateways. A quick
 run takes a part of the tests of each."""

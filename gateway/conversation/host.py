@@ -6,7 +6,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from gateway.conversation.inbox.lost_chat import spread_loss
 from gateway.conversation.inbox.spoken_language import SpokenLanguages
 from gateway.conversation.inbox.talks import find_talk
 from gateway.conversation.outage import Unfinished
+from gateway.conversation.question_rows import list_due_rows
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.session import Session
 from gateway.conversation.spawn import Work
@@ -36,9 +36,6 @@ from gateway.messages import (
     MessageDeleted,
     MessageEdited,
     MessageReceived,
-    QuestionBrought,
-    QuestionDue,
-    QuestionExpired,
     divide_edit,
     is_address,
     name_place,
@@ -60,6 +57,8 @@ TROUBLED_AFTER = 3
 """Consecutive sessions that could not commit before their people are told."""
 SPREAD = 30
 """Jitter: maximum percentage by which a pause is shortened."""
+SEND_PATIENCE = 3.0
+"""Seconds that a stop waits for chats into which nothing is sent meanwhile."""
 START_PATIENCE = 2.0
 """Seconds that the start waits for a store that does not answer."""
 RETRY_DELAY = 1.0
@@ -529,7 +528,9 @@ class Host:
             after = page[-1]
             ours = [(place, row) for place, row in page if self._serves(place)]
             waiting.update(row.id for _, row in ours)
-            await self.accept([one for place, row in ours for one in _due(place, row, now)])
+            await self.accept(
+                [one for place, row in ours for one in list_due_rows(place, row, now)]
+            )
         following = await store.next_due(now)
         # rows that were due last time too make no progress: poll them less and less often
         stuck = bool(waiting) and waiting <= self._due_before
@@ -562,39 +563,30 @@ class Host:
             if self._closed.pop(conversation, False):
                 self.wake(conversation)
 
+    def _list_going(self) -> list[Session]:
+        return [one for one in self.sessions.values() if one.state.ended is None]
+
     async def drain(self, patience: float) -> None:
-        """Let running turns finish within `patience` seconds, then suspend and release the rest."""
+        """Let running turns finish within `patience` seconds, then suspend and release the rest.
+        What only waits for a platform that does not answer is not waited for."""
         self._draining = True
-        try:
-            async with ambient.limit(patience):
-                while self.sessions:
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            log.info("drain_suspends", extra={"sessions": len(self.sessions)})
-        for session in list(self.sessions.values()):
+        ends = ambient.monotonic() + patience
+        while (going := self._list_going()) and (left := ends - ambient.monotonic()) > 0:
+            began = ambient.monotonic()
+            with suppress(TimeoutError):
+                async with ambient.limit(min(left, SEND_PATIENCE)):
+                    while self._list_going():
+                        self._changed.clear()
+                        await self._changed.wait()
+            for session in going:
+                if not session.is_moving(began):
+                    session.state.end(Drained(), "nothing reaches its platform")
+        if going:
+            log.info("drain_suspends", extra={"sessions": len(going)})
+        for session in going:
             session.state.end(Drained(), "shutting down")
         with suppress(TimeoutError):
             async with ambient.limit(5.0):
                 while self.sessions or self._starting:
                     self._changed.clear()
                     await self._changed.wait()
-
-
-def _due(where: str, question: QuestionRow, now: float) -> tuple[Inbound, ...]:
-    """Return the inbound rows of a due question, one for each occasion."""
-    conversation, name = read_conversation(where), question.id
-
-    def due(what: Literal["reminder", "escalation", "relayed", "told"]) -> QuestionDue:
-        event = f"{what}:{name}"
-        return QuestionDue(conversation=conversation, event=event, question=name, what=what)
-
-    if question.status != "open" or (question.chat and not question.relayed):
-        what: Literal["relayed", "told"] = "relayed" if question.status == "open" else "told"
-        chat = read_conversation(question.chat)
-        shown = QuestionBrought(conversation=chat, event=f"show-{what}:{name}", question=name)
-        return (shown, due(what))
-    if question.expires and question.expires <= now:
-        event = f"expired:{name}"
-        return (QuestionExpired(conversation=conversation, event=event, question=name),)
-    return (due("escalation" if 0 < question.escalates <= now else "reminder"),)

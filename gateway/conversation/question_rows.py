@@ -1,6 +1,7 @@
 """Question rows and audit lines, as they follow from a turn's records."""
 
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -18,6 +19,13 @@ from agent_core.questions import Approval, Choice, Proposal, Question
 from gateway.approvers import Approvers, Deciders
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn
+from gateway.messages import (
+    Inbound,
+    QuestionBrought,
+    QuestionDue,
+    QuestionExpired,
+    read_conversation,
+)
 from gateway.store.port import Store
 from gateway.store.rows import AuditRow, Changes, QuestionRow, QuestionStatus
 from gateway.views import Card, awaits_answer
@@ -160,3 +168,22 @@ async def list_open_questions(store: Store, conversation: str) -> list[tuple[Car
         if asked is not None and asked[0] == conversation:  # else it shows another one
             found.append((card, asked[1]))
     return found
+
+
+def list_due_rows(where: str, question: QuestionRow, now: float) -> tuple[Inbound, ...]:
+    """Return the inbound rows of a due question, one for each occasion."""
+    conversation, name = read_conversation(where), question.id
+
+    def due(what: Literal["reminder", "escalation", "relayed", "told"]) -> QuestionDue:
+        event = f"{what}:{name}"
+        return QuestionDue(conversation=conversation, event=event, question=name, what=what)
+
+    if question.status != "open" or (question.chat and not question.relayed):
+        what: Literal["relayed", "told"] = "relayed" if question.status == "open" else "told"
+        chat = read_conversation(question.chat)
+        shown = QuestionBrought(conversation=chat, event=f"show-{what}:{name}", question=name)
+        return (shown, due(what))
+    if question.expires and question.expires <= now:
+        event = f"expired:{name}"
+        return (QuestionExpired(conversation=conversation, event=event, question=name),)
+    return (due("escalation" if 0 < question.escalates <= now else "reminder"),)

@@ -90,6 +90,13 @@ class Session:
         """Return the sender's key of the turn that runs or is next, "" if there is none."""
         return self.state.works_for()
 
+    def is_moving(self, since: float) -> bool:
+        """Return True if it runs a turn, is to run one, or has sent something since then."""
+        state = self.state
+        running = any(turn.status == "running" for turn in state.turns.values())
+        sent = self.services.pace(state.conversation).has_sent(since)
+        return running or bool(state.queue) or state.occupied or sent
+
     async def run(self) -> None:
         """Work until the conversation is released, lost or drained."""
         asker_permit.set(self.state.permit_call)

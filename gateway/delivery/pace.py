@@ -40,6 +40,10 @@ class Pace:
         """The same for the next edit or draft."""
         return max(self._blocked, self._last_edit + max(self._interval, self._distance))
 
+    def has_sent(self, since: float) -> bool:
+        """Return True if a call went through at `since` or later."""
+        return max(self._last_new, self._last_edit) >= since
+
     def busy(self) -> bool:
         """True while its state still matters."""
         return bool(self._distance) or self.edit_due() > ambient.monotonic()
