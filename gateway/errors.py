@@ -5,6 +5,7 @@ Exception
     RateLimited      the platform said 'not now': wait `retry_after` seconds, then the same call
     Unsent           nothing reached the platform: the same call may be made again
       TokenRefused   not before somebody sets a token that the platform takes
+      FileNotTaken   not as long as this file is not taken: other calls may pass
     Ambiguous        the call may have been carried out: reconcile or label
     Rejected         the platform will never take this payload
       Gone           the message to edit is not there any more
@@ -53,6 +54,10 @@ class Unsent(DeliveryError):
 
 class TokenRefused(Unsent):
     """The platform takes our token no longer; the adapter's `last_contact` is 0."""
+
+
+class FileNotTaken(Unsent):
+    """The place for a file does not take it, although the platform itself answers."""
 
 
 class Ambiguous(DeliveryError):

@@ -33,7 +33,7 @@ from adapters.slack.transport import Json, SlackWire, write
 from gateway import clock
 from gateway.accounts.slack import Slack
 from gateway.command_texts import write_commands
-from gateway.errors import Ambiguous, DeliveryError, Gone, Rejected, Unsent
+from gateway.errors import Ambiguous, DeliveryError, FileNotTaken, Gone, Rejected, Unsent
 from gateway.messages import (
     Attachment,
     Conversation,
@@ -374,7 +374,10 @@ class SlackAdapter:
             url, name = answer.get("upload_url"), answer.get("file_id")
             if not isinstance(url, str) or not isinstance(name, str):
                 raise Unsent("Slack names no place for the file")
-            await self._wire.upload(url, content)
+            try:
+                await self._wire.upload(url, content)
+            except (Unsent, Ambiguous) as error:
+                raise FileNotTaken(str(error)) from None
         return {"id": name, "title": file.name or "file"}
 
     def _touch(self) -> None:

@@ -31,6 +31,7 @@ from gateway.errors import (
     ChatClosed,
     DeliveryError,
     Fenced,
+    FileNotTaken,
     Gone,
     RateLimited,
     Rejected,
@@ -52,8 +53,7 @@ SEND_LIMIT = 15.0
 MIN_BACKOFF, MAX_BACKOFF = 0.5, 30.0  # seconds, doubled each time
 MAX_COPIES = 2  # copies of a message in a chat without a crash; each crash may add one
 MAX_FAILURES = 3  # unexpected failures of one view until it is set aside
-MAX_EDITS = 8
-"""Unanswered edits of one view, over 90 seconds, before it is left as it is or sent anew."""
+MAX_OWN_FAILURES = 8  # unanswered edits, or untaken files, of one view; over 90 seconds
 MAX_ANEW = 2  # how often a message deleted from the chat is sent again
 NO_NATIVE = ""
 """The id of a message that cannot be edited: it is unknown whether it arrived, or it is gone.
@@ -232,7 +232,7 @@ class Outbox:
             new = len(self.rows[key].natives) == 0
             if new and new_seen:
                 continue
-            new_seen = new_seen or new
+            new_seen = new_seen or (new and not self._troubles.is_resting(key))
             due = self._pace.new_due() if new else self._pace.edit_due()
             due = max(due, self._troubles.due(key))
             if due < best[0]:
@@ -302,10 +302,11 @@ class Outbox:
         if self._troubles.note_untaken(key):
             self._set_aside(key, "unsent", why)
 
-    def _note_failed_edit(self, key: Key, error: Exception) -> bool:
-        """Count an edit that was not answered; True if it is to be made again. Meanwhile the other
-        views go on."""
-        if not isinstance(error, Ambiguous) or self._troubles.note(key, MAX_EDITS):
+    def _note_own_failure(self, key: Key, error: Exception) -> bool:
+        """Count a failure of this view alone; True: try again. Meanwhile the other views go on."""
+        if not isinstance(error, Ambiguous | FileNotTaken) or self._troubles.note(
+            key, MAX_OWN_FAILURES
+        ):
             return False
         self._troubles.rest(key, MAX_BACKOFF)
         return True
@@ -340,7 +341,7 @@ class Outbox:
                 above = self._render_above()[0]
                 await self._call(partial(adapter.edit, self._conversation, native, above))
         except (Rejected, Ambiguous) as error:
-            if self._note_failed_edit(key, error):
+            if self._note_own_failure(key, error):
                 raise
             log.info("words_not_removed", extra={"turn": key[0], "why": str(error)})
         self._pace.note_sent(new=False)
@@ -398,8 +399,10 @@ class Outbox:
         send = partial(self.first.send, row, index, payload)
         try:
             made = await self._call(send, SEND_LIMIT + find_upload_time(row.view))
-        except (RateLimited, Unsent, Rejected):
+        except (RateLimited, Unsent, Rejected) as error:
             self._update(key, sending=-1)
+            if isinstance(error, FileNotTaken) and not self._note_own_failure(key, error):
+                raise Rejected(str(error)) from error
             raise
         except Ambiguous as error:
             if await self._note_doubt(key, index, mark):
@@ -419,8 +422,7 @@ class Outbox:
         except Gone as error:
             why: DeliveryError = error
         except (Rejected, Ambiguous) as error:
-            # an edit may be repeated, but not forever
-            if self._note_failed_edit(key, error):
+            if self._note_own_failure(key, error):
                 raise
             if not (self.rows[key].final and self._may_send_anew(key)):
                 raise error if isinstance(error, Rejected) else Rejected(str(error)) from error

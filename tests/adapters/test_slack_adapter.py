@@ -11,7 +11,7 @@ import pytest
 
 from adapters.slack.adapter import SlackAdapter
 from gateway.accounts.slack import Slack
-from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
+from gateway.errors import Ambiguous, FileNotTaken, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, Conversation
 from gateway.texts import say
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, ReplyView
@@ -134,6 +134,19 @@ async def test_files_go_up_with_their_caption(
     ]
     await adapter.edit(here, native, payload)
     assert len(server.channels["C0DEV"]) == 1 and not server.made("chat.update")
+
+
+@pytest.mark.parametrize("status", [0, 302, 400, 401, 403, 404, 413, 429, 500, 502, 503])
+async def test_a_file_that_its_place_does_not_take_concerns_the_file_alone(
+    server: SlackServer, adapter: SlackAdapter, tmp_path: Path, status: int
+) -> None:
+    (tmp_path / "data.csv").write_bytes(b"a,b")
+    file = MediaFile(ref="data.csv", name="data.csv", mime="text/csv", size=3)
+    (payload,) = adapter.render(Media(files=(file,)), where())
+    server.upload_status = status
+    with pytest.raises(FileNotTaken):
+        await adapter.send(where(), payload)
+    assert not server.made("files.completeUploadExternal"), "nothing of it is visible"
 
 
 @pytest.mark.parametrize("ref", ["../secret", "gone.txt"])

@@ -83,6 +83,8 @@ class SlackServer:
     files: dict[str, bytes] = field(default_factory=dict)
     """What people sent, by file id."""
     uploads: dict[str, tuple[str, bytes, str]] = field(default_factory=dict)
+    upload_status: int = 200
+    """What the place for files answers; 0 breaks the connection."""
     """What the bot sent: (name, content, alternative text)."""
     acknowledged: list[str] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
@@ -655,7 +657,12 @@ class SlackServer:
     async def _uploaded(self, request: web.Request) -> web.Response:
         file = request.match_info["file"]
         name, _, alt = self.uploads[file]
-        self.uploads[file] = (name, await request.read(), alt)
+        content = await request.read()
+        if self.upload_status == 0 and request.transport:
+            request.transport.abort()
+        if self.upload_status != 200:
+            return web.Response(status=self.upload_status or 500, headers={"Location": "/login"})
+        self.uploads[file] = (name, content, alt)
         return web.Response(text="OK")
 
     async def _file(self, request: web.Request) -> web.Response:
