@@ -148,9 +148,13 @@ class AiohttpRequest(BaseRequest):
 
     @asynccontextmanager
     async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The body at `url` in pieces; errors as `do_request`, in the reading too."""
+        """The body at `url` in pieces, of that server alone; errors as `do_request`, in the reading
+        too."""
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
-        async with self._lend_session() as session, session.get(url, timeout=timeout) as answer:
+        async with (
+            self._lend_session() as session,
+            session.get(url, timeout=timeout, allow_redirects=False) as answer,
+        ):
             if 400 <= answer.status < 500:
                 raise BadRequest(f"the file server answered {answer.status}")
             if answer.status != 200:
