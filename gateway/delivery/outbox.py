@@ -23,9 +23,8 @@ from gateway.delivery.native_messages import (
     place,
     spend,
 )
-from gateway.delivery.pace import Pace
+from gateway.delivery.pace import Pace, ViewTroubles
 from gateway.delivery.send_gate import ChatGate, SendGate, Ticket
-from gateway.delivery.troubles import ViewTroubles
 from gateway.errors import (
     Ambiguous,
     ChatClosed,
@@ -304,9 +303,8 @@ class Outbox:
 
     def _note_own_failure(self, key: Key, error: Exception) -> bool:
         """Count a failure of this view alone; True: try again. Meanwhile the other views go on."""
-        if not isinstance(error, Ambiguous | FileNotTaken) or self._troubles.note(
-            key, MAX_OWN_FAILURES
-        ):
+        own = isinstance(error, Ambiguous | FileNotTaken)
+        if not own or self._troubles.note(key, MAX_OWN_FAILURES):
             return False
         self._troubles.rest(key, MAX_BACKOFF)
         return True
