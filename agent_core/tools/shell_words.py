@@ -243,7 +243,10 @@ def _check_verb(name: str, words: tuple[Word, ...], *, found: bool = False) -> N
     given = read_arguments(VERBS[name], words)
     if name in _SEARCHES:
         check_search(name, given, found=found)
-    if name == "seq" and any(len(word.text) > 7 for word in words):
+    if name == "seq" and any(
+        len(word.text) > 7 and not word.text.startswith(("--equal", "--separator="))
+        for word in words
+    ):
         raise Strange(phrase("odd_use", name=name))
     check = _EXTRA.get(name)
     if check is not None and not check(given):

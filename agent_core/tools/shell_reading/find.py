@@ -10,12 +10,14 @@ _VALUED = frozenset(
     {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-regextype", "-type"}
     | {"-maxdepth", "-mindepth", "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin"}
     | {"-perm", "-user", "-group", "-links", "-printf", "-newermt", "-newerct", "-inum"}
+    | {"-xtype", "-uid", "-gid", "-used", "-fstype", "-lname", "-ilname"}
 )
 _PLACED = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 _PLAIN = frozenset(
     {"-empty", "-print", "-print0", "-not", "-o", "-or", "-a", "-and", "-prune", "-ls", "(", ")"}
     | {"!", "-readable", "-writable", "-executable", "-true", "-false", "-depth", "-mount", "-xdev"}
-    | {"-quit", "-daystart"}
+    | {"-quit", "-daystart", "-nouser", "-nogroup", "-noleaf", "-ignore_readdir_race"}
+    | {"-noignore_readdir_race", "-warn", "-nowarn"}
 )
 _ACTS = frozenset({"-exec", "-print", "-print0", "-printf", "-ls"})
 _NAMED = ("-name", "-iname")

@@ -1,7 +1,12 @@
 """Further long options of programs with which they still only read."""
 
+_SUM = "--binary --check --tag --text --zero --ignore-missing --quiet --status --strict --warn"
+_SUMS = ("b2sum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum")
+
 LONG_OPTIONS = {
+    **dict.fromkeys(_SUMS, _SUM),
     "grep": (
+        "--colour --colour= --binary-files= --devices= --unix-byte-offsets "
         "--quiet --silent --no-messages --byte-offset --initial-tab --line-buffered --text "
         "--null --files-without-match --line-regexp --perl-regexp --basic-regexp "
         "--no-ignore-case --max-count= --include= --exclude= --exclude-dir= --after-context= "
@@ -12,7 +17,7 @@ LONG_OPTIONS = {
         "--format= --group --hide= --hyperlink --hyperlink= --indicator-style= --kibibytes "
         "--literal --no-group --numeric-uid-gid --quote-name --quoting-style= "
         "--show-control-chars --si --tabsize= --time= --width= --zero --author --context "
-        "--ignore-backups --hide-control-chars"
+        "--ignore-backups --hide-control-chars --dired"
     ),
     "cat": (
         "--number --number-nonblank --show-all --show-ends --show-nonprinting --show-tabs "
@@ -25,7 +30,7 @@ LONG_OPTIONS = {
         "--key= --field-separator= --ignore-leading-blanks --dictionary-order --ignore-case "
         "--general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort "
         "--random-sort --version-sort --sort= --check --check= --merge --stable "
-        "--zero-terminated --parallel="
+        "--zero-terminated --parallel= --buffer-size= --batch-size= --debug"
     ),
     "uniq": (
         "--repeated --unique --ignore-case --skip-fields= --skip-chars= --check-chars= "
@@ -45,7 +50,7 @@ LONG_OPTIONS = {
         "--all --block-size= --exclude-type= --human-readable --inodes --local --output "
         "--output= --portability --print-type --si --total --type="
     ),
-    "stat": "--dereference --file-system --format= --printf= --terse",
+    "stat": "--cached= --dereference --file-system --format= --printf= --terse",
     "file": (
         "--mime --mime-encoding --extension --keep-going --dereference --no-dereference --raw "
         "--separator= --no-pad --print0"
@@ -75,7 +80,10 @@ LONG_OPTIONS = {
         "--context --context= --normal --ed --rcs --expand-tabs --initial-tab "
         "--speed-large-files --ignore-tab-expansion --ignore-trailing-space --text "
         "--unidirectional-new-file --new-file --exclude= --left-column --show-c-function "
-        "--label= --no-dereference --tabsize="
+        "--label= --no-dereference --tabsize= --ignore-matching-lines= --changed-group-format= "
+        "--unchanged-group-format= --old-group-format= --new-group-format= --line-format= "
+        "--old-line-format= --new-line-format= --unchanged-line-format= --horizon-lines= "
+        "--suppress-blank-empty --show-function-line="
     ),
     "rg": (
         "--after-context= --before-context= --no-messages --passthru --invert-match "
@@ -86,7 +94,7 @@ LONG_OPTIONS = {
     "jq": (
         "--ascii-output --exit-status --join-output --raw-input --color-output --monochrome-output"
     ),
-    "date": "--rfc-email --resolution",
+    "date": "--universal --rfc-email --resolution",
     "realpath": (
         "--canonicalize-existing --canonicalize-missing --no-symlinks --strip --quiet --zero "
         "--relative-to= --relative-base="

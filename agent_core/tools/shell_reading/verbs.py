@@ -122,11 +122,13 @@ PRINT_FILES = Verb(
     takes=(("--line-range", 1), ("--language", 1), ("--style", 1), ("--color", 1)),
 )
 
+SUM = Verb(flags="bctw", wild=True, shows=False)
+
 _KNOWN: dict[str, Verb] = {
     ":": Verb(free=ANY),
     "ag": Verb(flags="cilnoQsSvw", valued="ABCGm", counted="ABCm", free=1, shows=False),
     "arch": Verb(most=0),
-    "b2sum": Verb(flags="bt", wild=True, shows=False),
+    "b2sum": SUM,
     "awk": Verb(valued="Fv", free=1, least=1, is_program=True, ordered=True),
     "base32": Verb(flags="di", valued="w", most=1),
     "base64": Verb(flags="di", valued="w", most=1),
@@ -156,8 +158,8 @@ _KNOWN: dict[str, Verb] = {
     ),
     "df": Verb(flags="ahHiklTP", free=1, most=1, shows=False),
     "diff": Verb(
-        flags="abBcdEiNpqrstTuwyZ" + DIGITS,
-        valued="UWC",
+        flags="abBcdeEinNpqrstTuwyZ" + DIGITS,
+        valued="UWCIF",
         names=(
             *("--color", "--color=", "--brief", "--unified", "--unified=", "--recursive"),
             *("--width=", "--side-by-side", "--ignore-all-space", "--ignore-space-change"),
@@ -169,7 +171,7 @@ _KNOWN: dict[str, Verb] = {
     "dpkg": Verb(flags="lsLS", free=ANY),
     "du": Verb(
         flags="abcDhHkLlmPsSx",
-        valued="d",
+        valued="dt",
         names=("--max-depth=",),
         wild=True,
         lists=True,
@@ -219,7 +221,7 @@ _KNOWN: dict[str, Verb] = {
     "locale": Verb(flags="a", most=0),
     "ls": Verb(
         flags="aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
-        valued="wI",
+        valued="wIT",
         names=(
             *("--all", "--color", "--color=", "--human-readable", "--recursive", "--sort="),
             *(
@@ -240,7 +242,7 @@ _KNOWN: dict[str, Verb] = {
     "lsof": Verb(flags="nPt", attached="is", free=1, most=1),
     "lsblk": Verb(flags="abdfilmpnrtS", most=0),
     "lscpu": Verb(most=0),
-    "md5sum": Verb(flags="bctw", wild=True, shows=False),
+    "md5sum": SUM,
     "netstat": Verb(flags="aeilnprstuxW46", most=0),
     "nm": Verb(flags="aACDglnoPrSu", names=("--demangle", "--defined-only"), responds=True),
     "ncal": Verb(flags="13bhjyM", free=2, most=2),
@@ -290,16 +292,18 @@ _KNOWN: dict[str, Verb] = {
     "sed": Verb(
         flags="nErsuz", valued="e", names=("--quiet", "--regexp-extended"), free=1, is_program=True
     ),
-    "seq": Verb(flags="w" + DIGITS, valued="s", free=3, most=3),
-    "sha1sum": Verb(flags="bctw", wild=True, shows=False),
-    "sha256sum": Verb(flags="bctw", wild=True, shows=False),
-    "sha512sum": Verb(flags="bctw", wild=True, shows=False),
+    "seq": Verb(flags="w" + DIGITS, valued="sf", free=3, most=3),
+    "sha1sum": SUM,
+    "sha224sum": SUM,
+    "sha256sum": SUM,
+    "sha384sum": SUM,
+    "sha512sum": SUM,
     "shasum": Verb(flags="bct", valued="a", shows=False),
     "shuf": Verb(flags="rz", valued="ni", most=1),
     "size": Verb(flags="ABdtx", responds=True, shows=False),
     "sleep": Verb(free=1, least=1, most=1),
     "sort": Verb(
-        flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique", "--numeric-sort")
+        flags="bcCdfghiMmnrRsuVz", valued="ktS", names=("--reverse", "--unique", "--numeric-sort")
     ),
     "ss": Verb(flags="aeHilmnoprstuxW46", most=0),
     "stat": Verb(flags="Lft", valued="c", names=("--format=",), wild=True, shows=False),
