@@ -17,6 +17,14 @@ from agent_core.guardrails.command_secrets import (
     find_open_command,
 )
 from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_layers
+from agent_core.guardrails.named.declared_names import (
+    ATTRIBUTES,
+    ATTRIBUTES_BEGUN,
+    PLAIN_NAMES,
+    SHORT_NAMES,
+    TYPED,
+    TYPED_BEGUN,
+)
 from agent_core.guardrails.named.line_secrets import (
     BEGUN_WORDS,
     LINE_SIGNS,
@@ -60,7 +68,6 @@ _ALONE = r"(?<![A-Za-z0-9])"
 """Before a prefix that nothing else has: also an underscore, as around a word in Markdown."""
 _QUOTE = r"(?:\\{0,2}[\"'])"
 _QUOTE_BEGUN = r"\\{0,2}[\"']?"
-_TYPED = r"(?:[ \t]?:[ \t]?(?:str|string|String)[ \t]?)"
 _SPOKEN = r"(?:is|was|ist|lautet|es|est)"
 _KEY_AFTER = r"(?:\"(?:,(?: ?(?:\"(?:key(?:\"(?::(?: ?\"?)?)?)?)?)?)?)?)?"
 """Matches an incomplete `", "key": "`, the second entry of a kaggle.json."""
@@ -71,11 +78,13 @@ _CONTEXT = (
     r"|secretstring|authtok|unseal(?: key(?: \d)?)?"
     r"|Bearer|Basic|token|(?:sha|\d{3}|md5|crypt)\}"
     r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key(?:_base)?)?"
-    r"|api[_ -]?(?:key|secret)|passphrase|pwd|psk|-u|_(?:pass|auth)|[_-](?:key|pat)"
+    r"|api[_ -]?(?:key|secret)|passphrase|pwd|psk|sonar\.login|[a-z]{2,8}pass|-u"
+    r"|_(?:pass|auth)|[_-](?:key|pat)"
     r"|(?:access|auth|session|security|refresh|shared|private|vault)[_ -]?(?:key|token)"
     r"|(?:auth|nonce|logged_in)_(?:key|salt)|private[_-]?key(?:_id)?)"
-    rf"{_QUOTE_BEGUN}\]?(?:[ \t]\[[\w*]{{0,24}}\]?)?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,20}}"
-    rf"(?:=>|:=|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN}"
+    rf"{_QUOTE_BEGUN}\]?(?:[ \t]\[[\w*]{{0,24}}\]?)?(?:[ \t]{{1,4}}value)?"
+    rf"(?:{TYPED_BEGUN}|{ATTRIBUTES_BEGUN})?[ \t]{{0,20}}"
+    rf"(?:=>|:=|::|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN}"
     rf"|\||username\"(?::(?: ?(?:\"(?:[\w.-]{{0,30}}{_KEY_AFTER})?)?)?)?)"
 )
 _GAP = r"(?:\s|\\{1,8}[nr]){0,40}"
@@ -340,22 +349,10 @@ _BACK: dict[Sign, int] = {
 """Maximum characters of a secret before its sign. Those not named begin at the sign, or up to
 `_AFTER` characters behind it."""
 _AFTER = 2
-_NAMES = (
-    *("client_secret", "client-secret", "clientsecret", "aws_secret_access_key", "secret_key"),
-    *("secretkey", "secret-key", "secret_access_key", "api_key", "api-key", "apikey", "password"),
-    *("access_token", "access-token", "accesstoken", "auth_token", "auth-token", "authtoken"),
-    *("passwd", "passphrase", "private_key", "private-key", "privatekey", "private_key_id"),
-    *("secretaccesskey", "session_token", "authtoken", "security_token", "refresh_token"),
-    *("sharedkey", "accesskey", "secret_key_base", "vault-token", "private-token", "auth-key"),
-    *("psk", "_pass", "_auth", "apisecret", "api_secret", "api key", "identified by", "app_key"),
-    *("encryption_key", "encryptionkey", "signing_key", "signingkey", "security-token"),
-    *("auth_key", "nonce_key", "logged_in_key", "auth_salt", "nonce_salt", "logged_in_salt"),
-    *("subscription-key", "hmac_key", "hmac-key", "pre-shared-key", "preshared-key", "master_key"),
-    *("secretstring", "authtok", "secret access key"),
-)
 _VALUE = (
-    rf"(?:{_QUOTE}?\]?(?:[ \t]\[[\w*]{{0,24}}\])?(?:[ \t]{{1,4}}value)?{_TYPED}?"
-    rf"[ \t]{{0,4}}(?:=>|:=|[=:>])|{_QUOTE},|[ \t]{{1,4}}(?=[\"']))[ \t]{{0,4}}{_QUOTE}?"
+    rf"(?:{_QUOTE}?\]?(?:[ \t]\[[\w*]{{0,24}}\])?(?:[ \t]{{1,4}}value)?{TYPED}?"
+    rf"[ \t]{{0,4}}(?:=>|:=|::(?=[ \t])|[=:>])|{ATTRIBUTES}>|{_QUOTE},"
+    rf"|[ \t]{{1,4}}(?=[\"']))[ \t]{{0,4}}{_QUOTE}?"
 )
 _MIXED = r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])"
 _NUMBERED = (
@@ -375,11 +372,6 @@ _BROAD_NAMES = ("token", "secret")
 _NO_BROAD = (
     r"(?<![Pp]age)(?<![Pp]age_)(?<![Nn]ext)(?<![Nn]ext_)(?<![Ss]ync)(?<![Ss]ync_)(?<!ontinuation)"
 )
-_SHORT_NAMES = (
-    *("identified by", "passwd", "password", "passphrase", "psk", "_pass"),
-    *("auth_key", "nonce_key", "logged_in_key", "auth_salt", "nonce_salt", "logged_in_salt"),
-)
-"""Names whose values count from ten characters on, instead of sixteen."""
 
 
 def find_shape(shape: Shape, text: str) -> Iterator[tuple[int, int]]:
@@ -401,7 +393,7 @@ def _find_tokens(text: str) -> Iterator[tuple[int, int]]:
     for n in sorted(there):
         yield from find_shape(SHAPES[n], text)
     small = _lower_letters(text)
-    if names := tuple(name for name in (*_NAMES, *_BROAD_NAMES) if name in small):
+    if names := tuple(name for name in (*PLAIN_NAMES, *_BROAD_NAMES) if name in small):
         ranges = [(at, at) for name in names for at, _ in find_sign(name, small)]
         yield from (one.span() for one in search_ranges(_compile_names(names), text, ranges))
     if has_any(NAME_SIGNS, small):
@@ -422,7 +414,7 @@ def _compile(expression: str) -> re.Pattern[str]:
 @lru_cache(maxsize=256)
 def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
     found = []
-    short = [name for name in names if name in _SHORT_NAMES]
+    short = [name for name in names if name in SHORT_NAMES]
     if short:  # before the others, which end at a sign
         found.append(
             rf"(?i:{'|'.join(short)})"
