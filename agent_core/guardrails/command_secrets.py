@@ -21,7 +21,8 @@ SIGNS = (
     *("--token-stdin", "configure set", "requirepass", "masterauth", "bindpw", "rootpw"),
     *("auth_pass", "AUTH ", "kinit", "net user", "sqlplus"),
     *("SecureString", "ssh-keygen", "sp_addlogin", "community ", "isakmp key ", "password 7 "),
-    "ascii-text",
+    *("ascii-text", "rabbitmqctl", "secret set", "secret create", "secret put", "env add"),
+    *("twine", "snowsql", "poetry", "-bearer"),
 )  # fmt: skip
 """One of these occurs in each text with such a secret."""
 _BARE = r"[^\s'\"`$;|&<>()\\]"
@@ -38,15 +39,17 @@ _OPTION = re.compile(
     r"(?<!\S)(?P<option>"
     r"--?(?:[a-z]{1,10}-)?(?:password|passwd|passphrase|storepass|keypass|secret|token)"
     r"(?:=|[ \t]{1,4})"
-    r"|--pass(?:=|[ \t]{1,4})|-pass(?:in|out)?[ \t]{1,4}pass:|--(?:proxy-)?user[ \t]{1,4}"
+    r"|--(?:pass|oauth2-bearer)(?:=|[ \t]{1,4})|-pass(?:in|out)?[ \t]{1,4}pass:"
+    r"|--(?:proxy-)?user[ \t]{1,4}"
     rf"|-[pPawkuUAX][ \t]{{0,4}}|/p:){_VALUE}"
 )
 _LOOKS_CHOSEN = re.compile(r"[^a-z]")
 _ENDS = re.compile(r"['\"]?[ \t]{0,4}(?:\Z|\n|-|[|;&>])")
 _NO_VALUE = ("id=", "file:", "env:", "type=")
 _TAKES = {
-    "-p": r"sshpass|(?:docker|podman|buildah|skopeo|crane|oras|registry|az)[ \t]+login|mongo\w*",
-    "-P": r"sqlcmd|bcp|zip|unzip|ipmitool|zipcloak",
+    "-p": r"sshpass|(?:docker|podman|buildah|skopeo|crane|oras|registry|az)[ \t]+login|mongo\w*"
+    r"|twine[ \t]+upload|snowsql",
+    "-P": r"sqlcmd|bcp|zip|unzip|ipmitool|zipcloak|ssh-keygen",
     "-a": r"redis-cli",
     "-w": r"ldap\w+",
     "-k": r"openssl[ \t]+enc",
@@ -67,6 +70,8 @@ _ONE = re.compile(
         (
             rf"\becho[ \t]['\"]?(?:\w{{1,32}}:)?(?P<piped>{_PLAIN})['\"]?[ \t]{{0,4}}\|[ \t]{{0,4}}"
             r"(?:sudo[ \t](?:-\w+[ \t]){0,3}-\w*S|(?:sudo[ \t])?chpasswd\b|kinit\b"
+            r"|(?:npx[ \t])?(?:docker|podman|wrangler|gh|vercel)[ \t](?:secret|env)[ \t]"
+            r"(?:create|put|set|add)\b"
             r"|[^\n|;&]{1,120}--(?:pass(?:word|phrase)?|token)-(?:stdin|fd)\b)",
             rf"\bPASSWORD FOR[ \t][^\n=]{{1,80}}=[ \t]{{0,4}}['\"](?P<sql>{_PLAIN})['\"]",
             rf"\bhttps?[ \t](?:-\w+[ \t]){{0,3}}-a[ \t]['\"]?[\w.@-]{{1,64}}:(?P<pie>{_PLAIN})",
@@ -105,6 +110,13 @@ _ONE = re.compile(
             rf"(?P<secure>{_MIXED}{_PLAIN})[\"']",
             rf"\bssh-keygen[ \t](?:-\w[ \t][^\s-]\S{{0,80}}[ \t]){{0,4}}-N[ \t][\"']?"
             rf"(?P<phrase>{_PLAIN})",
+            r"\brabbitmqctl[ \t](?:-\w[ \t]\S{1,80}[ \t]){0,2}(?:add_user|change_password)[ \t]"
+            rf"\S{{1,64}}[ \t][\"']?(?P<rabbit>{_PLAIN})",
+            r"\bsecret set[ \t]\S{1,64}[ \t](?:--?\w+[ \t][\w./-]{1,80}[ \t]){0,3}"
+            rf"(?:--body(?:=|[ \t])|-b[ \t]?)[\"']?(?P<body>{_PLAIN})",
+            r"\bpoetry[ \t]config[ \t](?:pypi-token\.\S{1,40}|http-basic\.\S{1,40}[ \t]\S{1,64})"
+            rf"[ \t][\"']?(?P<poetry>{_PLAIN})",
+            rf"\bmysqlsh[ \t](?:mysqlx?://)?[\w.-]{{1,32}}:(?P<shell>{_MIXED}[\w.!*+%=^~-]{{4,64}})(?=@)",
             rf"\bsp_addlogin[ \t]'[^'\n]{{1,60}}',[ \t]?'(?P<login>{_PLAIN})'",
         )
     )
@@ -115,6 +127,7 @@ _BEGINNINGS = (
     *("secret_access_key", "requirepass", "masterauth", "bindpw", "rootpw", "auth_pass", "AUTH"),
     *("snmp-server", "rocommunity", "rwcommunity", "isakmp", "password 7"),
     *("ascii-text", "sqlplus", "ConvertTo-", "ssh-keygen", "sp_addlogin"),
+    *("rabbitmqctl", "secret set", "poetry", "mysqlsh"),
 )  # fmt: skip
 """Each match of `_ONE` begins with one of these."""
 _WORDS = (
@@ -126,7 +139,8 @@ _WORDS = (
     *("-secret", "secret_access_key", "-user ", "-passwd", "http ", "https ", "PASSWORD"),
     *("configure", "requirepass", "masterauth", "bindpw", "rootpw", "auth_pass", "AUTH"),
     *("community", "isakmp", "password 7", "ascii-text"),
-    *("sqlplus", "ConvertTo-", "ssh-keygen", "sp_addlogin"),
+    *("sqlplus", "ConvertTo-", "ssh-keygen", "sp_addlogin", "rabbitmqctl", "secret set"),
+    *("twine", "snowsql", "poetry", "-bearer"),
 )  # fmt: skip
 """After one of these the rest of a line may contain a secret."""
 OPENINGS = (*_WORDS, "machine", "default", "Private-Lines:")

@@ -339,7 +339,7 @@ _BACK: dict[Sign, int] = {
     **dict.fromkeys(("uthorization", "UTHORIZATION", "ak_", "prv"), 1),
     **dict.fromkeys((".local.", "8Q~", "sk_", "eyJ", "SESS"), 4),
     **dict.fromkeys(("ALTAK-", _BEFORE_30, ".atlasv1."), 14),
-    **dict.fromkeys(("-us", ":fx", "_mmk", "/webhooks/", '"key'), 40),
+    **dict.fromkeys(("NRAL", "-us", ":fx", "_mmk", "/webhooks/", '"key'), 40),
     **dict.fromkeys((_BEFORE_6, _BEFORE_8_8, _BEFORE_32), 32),
     **dict.fromkeys(("AzCa", "AzSe", "AzFu", "AZDO", "APIM", "ACDb", "AIoT"), 84),
     **dict.fromkeys(("@tcp(", "@unix(", "@/"), 98),

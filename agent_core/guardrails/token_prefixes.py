@@ -111,6 +111,18 @@ PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
         r"|\beyJhIjoi[\w+/-]{60,}={0,2}|\bup:yeah:\w{40,}|\bgAAAAA[\w-]{80,}={0,2}"
         r"|\b4/0A[\w-]{50,}|\bAQ\.Ab8[\w-]{30,}",
     ),
+    # a function of Azure's, or what an OAuth server gives for a sign-in
+    (
+        ("?code=", "&code="),
+        rf"(?<=[?&]code=){_DRAWN}[\w-]{{40,200}}(?:={{1,2}}|(?:%3D){{1,2}})?",
+    ),
+    # New Relic's licence, Mandrill, LinkedIn, Scalingo, Discord's accounts
+    (
+        ("NRAL", "md-", "WPL_AP1.", "tk-us-", "mfa."),
+        r"\b(?:[0-9a-f]{6}|eu01xx|gov01x)[0-9a-f]{30}NRAL\b|\bWPL_AP1\.\w{12,}\.\w{6,}={0,2}"
+        rf"|\bmd-{_DRAWN}[\w-]{{22}}(?![\w-])|\btk-us-{_DRAWN}[\w-]{{48}}(?![\w-])"
+        rf"|\bmfa\.{_DRAWN}[\w-]{{80,90}}(?![\w-])",
+    ),
     (("KEY0",), r"\bKEY0[0-9A-Z]{31}_[A-Za-z0-9]{22}\b"),
     # Azure keys, which have a marker and a checksum after the random part
     (
