@@ -103,10 +103,10 @@ class Outbox:
             self._over.discard(row.turn)  # for a resumed turn: edits to its messages continue
             if key in self.rows:
                 continue
-            if row.sending >= 0:
-                row = self.first.resume(row)
+            row = self.first.resume(row) if row.sending >= 0 else row
             self.rows[key] = self.first.label(row)
             self._stands[key] = row.version
+        self._gate.left = self._gate.left or self.remaining
         self._wake.set()
 
     def want(self, row: OutboxRow) -> OutboxRow:

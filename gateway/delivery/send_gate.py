@@ -9,11 +9,15 @@ from typing import Literal, TypeAlias
 from gateway.delivery.native_messages import SentHere
 from gateway.messages import Conversation
 
-Speed: TypeAlias = Literal["quick", "new", "slow"]
-"""How long the last first send into a chat took; new: there was none."""
+Speed: TypeAlias = Literal["quick", "new", "left", "slow"]
+"""How long the last first send into a chat took. new: there was none; left: nor was there, and an
+earlier session left something unsent."""
+LINED: tuple[Speed, ...] = ("quick", "new", "left")
+"""Speeds of the sends that go one after the other while the platform keeps up."""
 MAX_IN_FLIGHT = 32
 MAX_SLOW, KEPT_FOR_QUICK = 24, 4
-"""Sends into slow chats among these, and places beside them for quick chats, if they have none."""
+"""Sends into chats that are slow, or may be, among these; and places beside them for quick chats,
+if they have none."""
 SLOW = 3.0
 """Seconds after which a send no longer holds up others, and its chat counts as slow."""
 MAX_CHATS = 4_096
@@ -109,6 +113,7 @@ class SendGate:
         self._waiting: dict[Speed, WaitingSends] = {
             "quick": WaitingSends(),
             "new": WaitingSends(),
+            "left": WaitingSends(),
             "slow": WaitingSends(),
         }
         """By speed; the one that was served last is last."""
@@ -121,17 +126,18 @@ class SendGate:
         self._crowded = False
         self.sent = SentHere()
 
-    def enter_now(self, chat: str = "") -> Ticket | None:
+    def enter_now(self, chat: str = "", *, left: bool = False) -> Ticket | None:
         """A place from which to mark at once, None if others must be waited for."""
-        ticket = self._join(chat)
+        ticket = self._join(chat, left)
         if not ticket.may_mark.done():
             self.leave(ticket)
             return None
         return ticket
 
-    async def enter(self, chat: str = "") -> Ticket:
-        """A place from which to mark, in turn. `chat`: where it will be sent."""
-        ticket = self._join(chat)
+    async def enter(self, chat: str = "", *, left: bool = False) -> Ticket:
+        """A place from which to mark, in turn. `chat`: where it will be sent; `left`: an earlier
+        session left something unsent there."""
+        ticket = self._join(chat, left)
         try:
             await ticket.may_mark
         except asyncio.CancelledError:
@@ -156,9 +162,11 @@ class SendGate:
                 self._slow.popitem(last=False)
         self._advance()
 
-    def _join(self, chat: str) -> Ticket:
+    def _join(self, chat: str, left: bool) -> Ticket:
         known = self._slow.get(chat)
-        speed: Speed = "new" if known is None else "slow" if known else "quick"
+        speed: Speed = "slow" if known else "quick"
+        if known is None:
+            speed = "left" if left else "new"
         ticket = Ticket(chat, speed, self._patience)
         self._waiting[speed].add(ticket)
         self._advance()
@@ -166,7 +174,9 @@ class SendGate:
 
     def _has_place(self, speed: Speed) -> bool:
         if self._called.total() < MAX_IN_FLIGHT:
-            return speed != "slow" or self._called["slow"] < MAX_SLOW
+            return (
+                speed in ("quick", "new") or self._called["slow"] + self._called["left"] < MAX_SLOW
+            )
         return speed == "quick" and self._called["quick"] < KEPT_FOR_QUICK
 
     def _call_next(self, speeds: tuple[Speed, ...]) -> Ticket | None:
@@ -182,7 +192,7 @@ class SendGate:
     def _advance(self) -> None:
         now = asyncio.get_running_loop().time()
         self._fill_line(now)
-        waiting = len(self._line) - 1 + sum(len(self._waiting[one]) for one in ("quick", "new"))
+        waiting = len(self._line) - 1 + sum(len(self._waiting[one]) for one in LINED)
         self._crowded = waiting > (0 if self._crowded else CROWD)
         while (ticket := self._find_impatient(now)) is not None:
             while ticket is not None:
@@ -194,7 +204,7 @@ class SendGate:
 
     def _fill_line(self, now: float) -> None:
         while len(self._line) < MARKED_AHEAD:
-            if (ticket := self._call_next(("quick", "new"))) is None:
+            if (ticket := self._call_next(LINED)) is None:
                 break
             self._line[ticket] = None
         self._let_first(now)
@@ -213,10 +223,10 @@ class SendGate:
         if first is None or (behind is None and not self._has_waiting()):
             return None
         if self._crowded or (behind is not None and behind.until <= now):
-            return behind or self._call_next(("quick", "new"))
+            return behind or self._call_next(LINED)
         ends = [first.began + SLOW]
         ends += [behind.until] if behind is not None else []
-        for speed in ("quick", "new"):
+        for speed in LINED:
             until = self._waiting[speed].find_until() if self._has_place(speed) else float("inf")
             if until <= now:
                 return self._call_next((speed,))
@@ -229,7 +239,7 @@ class SendGate:
         return None
 
     def _has_waiting(self) -> bool:
-        return any(len(self._waiting[one]) and self._has_place(one) for one in ("quick", "new"))
+        return any(len(self._waiting[one]) and self._has_place(one) for one in LINED)
 
     def _end_patience(self) -> None:
         self._timer = None
@@ -243,19 +253,20 @@ class SendGate:
 
 
 class ChatGate:
-    """The gate as one conversation sees it."""
+    """The gate as one conversation sees it. `left`: an earlier session left something unsent."""
 
     def __init__(self, gate: SendGate, where: Conversation) -> None:
         self._gate = gate
         self._chat = f"{where.account} {where.workspace} {where.channel}"
+        self.left = False
 
     def enter_now(self) -> Ticket | None:
         """A place from which to mark at once, None if others must be waited for."""
-        return self._gate.enter_now(self._chat)
+        return self._gate.enter_now(self._chat, left=self.left)
 
     async def enter(self) -> Ticket:
         """A place from which to mark, in turn."""
-        return await self._gate.enter(self._chat)
+        return await self._gate.enter(self._chat, left=self.left)
 
     async def wait_turn(self, ticket: Ticket) -> None:
         """Wait until it may send."""

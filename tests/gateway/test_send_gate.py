@@ -31,7 +31,7 @@ class Senders:
         return self._tasks[-1]
 
     async def _send(self, chat: str) -> None:
-        ticket = await self.gate.enter(chat)
+        ticket = await self.gate.enter(chat, left=chat.startswith("left"))
         try:
             await self.gate.wait_turn(ticket)
         except asyncio.CancelledError:
@@ -104,6 +104,20 @@ async def test_a_chat_that_is_answered_waits_for_none_that_hangs(
         assert len(senders.under_way) <= min(hanging, MAX_IN_FLIGHT)
 
 
+@pytest.mark.parametrize("hanging", [3, 40, 500])
+async def test_after_a_restart_nobody_waits_for_all_that_was_left_unsent(
+    hanging: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(send_gate, "SLOW", 0.05)
+    async with asyncio.timeout(PATIENCE), sending(SendGate(0.02)) as senders:
+        for n in range(hanging):
+            senders.add(f"left{n}")
+        await settle()
+        for n in range(3):
+            await senders.send(f"new{n}")
+        assert len(senders.under_way) <= min(hanging, send_gate.MAX_SLOW)
+
+
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 99))))
 async def test_nobody_is_forgotten_and_the_doubt_has_a_bound(steps: list[tuple[str, int]]) -> None:
@@ -111,7 +125,9 @@ async def test_nobody_is_forgotten_and_the_doubt_has_a_bound(steps: list[tuple[s
         asked: list[asyncio.Task[None]] = []
         for what, n in steps:
             if what == "ask":
-                asked += [senders.add(f"chat{n % 7}") for _ in range(n % 40)]
+                asked += [
+                    senders.add(f"{'left' if n % 5 == 4 else 'chat'}{n % 7}") for _ in range(n % 40)
+                ]
             elif what == "give_up" and asked:
                 asked.pop(n % len(asked)).cancel()
             elif senders.under_way:
