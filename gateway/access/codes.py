@@ -71,7 +71,7 @@ class Codes:
         now = ambient.now()
         shown = f"{self._kind}shown:{sender.key}"
         async with self._first_write:
-            known, body = await get(self._directory, shown, PairingCode)
+            known, body = await load_document(self._directory, shown, PairingCode)
             if known is not None and known.until > now and await self._free(known.code):
                 return known.code
             code = PairingCode(
@@ -86,32 +86,34 @@ class Codes:
             if known is not None:
                 await self._directory.put(self._name(known.code), None)
             if not await self._directory.put(shown, msgspec.json.encode(code), body or b""):
-                newer, _ = await get(self._directory, shown, PairingCode)
+                newer, _ = await load_document(self._directory, shown, PairingCode)
                 return newer.code if newer is not None else code.code
             await self._directory.put(self._name(code.code), msgspec.json.encode(code))
         log.info("code_shown", extra={"to": sender.key, "kind": self._kind or "pair"})
         return code.code
 
     async def _free(self, code: str) -> bool:
-        known, _ = await get(self._directory, self._name(code), PairingCode)
+        known, _ = await load_document(self._directory, self._name(code), PairingCode)
         return known is not None and not known.taken
 
     async def drop(self, key: str) -> None:
         """Invalidate the code shown to the account `key`."""
         shown = f"{self._kind}shown:{key}"
-        known, _ = await get(self._directory, shown, PairingCode)
+        known, _ = await load_document(self._directory, shown, PairingCode)
         if known is not None:
             await self._directory.put(self._name(known.code), None)
             await self._directory.put(shown, None)
 
     async def is_locked(self, by: str) -> bool:
         """`by` entered too many wrong codes within the hour."""
-        wrong, _ = await get(self._directory, f"wrong:{by}", _Wrong)
+        wrong, _ = await load_document(self._directory, f"wrong:{by}", _Wrong)
         return wrong is not None and wrong.counts() and wrong.times >= MAX_WRONG
 
     async def find(self, text: str, by: str) -> tuple[PairingCode, bytes] | None:
         """The code as it is written, if `by` may take it, and its document to `take` it with."""
-        found, body = await get(self._directory, self._name(_normalize(text)), PairingCode)
+        found, body = await load_document(
+            self._directory, self._name(_normalize(text)), PairingCode
+        )
         if found is None or body is None or found.until <= ambient.now():
             return None
         return (found, body) if found.taken in ("", by) else None
@@ -134,7 +136,7 @@ class Codes:
         async with self._first_write:
             while True:
                 now = ambient.now()
-                known, body = await get(self._directory, key, _Wrong)
+                known, body = await load_document(self._directory, key, _Wrong)
                 if known is None or not known.counts():
                     known = _Wrong(times=0, until=now + HOUR)
                 if known.last == code:
@@ -152,7 +154,9 @@ def _normalize(text: str) -> str:
     return "".join(letter for letter in text.upper() if letter.isalnum())[: 2 * LENGTH]
 
 
-async def get(directory: Directory, key: str, kind: type[Doc]) -> tuple[Doc | None, bytes | None]:
+async def load_document(
+    directory: Directory, key: str, kind: type[Doc]
+) -> tuple[Doc | None, bytes | None]:
     """The document `key` and its bytes; an unreadable one counts as missing."""
     body = await directory.get(key)
     return read_document(key, body, partial(msgspec.json.decode, type=kind)), body

@@ -11,7 +11,7 @@ import msgspec
 
 from agent_core import ambient
 from gateway.access.access import Accounts, Identity
-from gateway.access.codes import Codes, get
+from gateway.access.codes import Codes, load_document
 from gateway.messages import Sender
 from gateway.ports import NoteAudit, note_nowhere
 from gateway.store.port import Directory
@@ -93,12 +93,12 @@ class DirectoryLinking:
         return keys
 
     async def _person(self, key: str) -> str | None:
-        known, _ = await get(self._directory, f"identity:{key}", Identity)
+        known, _ = await load_document(self._directory, f"identity:{key}", Identity)
         return known.person if known is not None else None
 
     async def _add_accounts(self, person: str, *more: str) -> tuple[str, ...]:
         while True:
-            known, body = await get(self._directory, f"accounts:{person}", Accounts)
+            known, body = await load_document(self._directory, f"accounts:{person}", Accounts)
             keys = tuple(dict.fromkeys((*(known.keys if known else ()), *more)))
             if len(keys) > MAX_ACCOUNTS:
                 return ()
@@ -107,7 +107,7 @@ class DirectoryLinking:
 
     async def _remove_account(self, person: str, key: str) -> None:
         while True:
-            known, body = await get(self._directory, f"accounts:{person}", Accounts)
+            known, body = await load_document(self._directory, f"accounts:{person}", Accounts)
             if known is None or key not in known.keys:
                 return
             if await self._put(person, tuple(one for one in known.keys if one != key), body):

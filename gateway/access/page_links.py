@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agent_core import ambient
 from gateway.access.access import Access, find_page_account
-from gateway.access.codes import get, hash_secret, is_secret_of
+from gateway.access.codes import hash_secret, is_secret_of, load_document
 from gateway.access.linking import DirectoryLinking
 from gateway.messages import Sender
 from gateway.ports import NoteAudit
@@ -84,7 +84,7 @@ class DirectoryPageLinks:
         """Use the link up and return its person on the page; "" if it is not valid."""
         name, _, secret = token.rpartition(".")
         key = f"{KIND}web:{name}"
-        link, body = await get(self._directory, key, PageLink)
+        link, body = await load_document(self._directory, key, PageLink)
         if link is None or body is None or link.until <= ambient.now():
             return ""
         if not is_secret_of(link.digest, secret):

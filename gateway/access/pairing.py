@@ -10,7 +10,7 @@ import msgspec
 
 from agent_core import ambient
 from gateway.access.access import LetIn, Role
-from gateway.access.codes import HOUR, Codes, PairingCode, get
+from gateway.access.codes import HOUR, Codes, PairingCode, load_document
 from gateway.access.standing import drop_all
 from gateway.messages import Conversation, GatewaySaid, Sender, read_conversation
 from gateway.ports import Accept, NoteAudit, note_nowhere
@@ -40,11 +40,11 @@ class Lists(Protocol):
         """The settings name an admin there."""
 
 
-async def people(directory: Directory) -> dict[str, Role]:
+async def load_people(directory: Directory) -> dict[str, Role]:
     """Everybody let in so far, by sender key."""
     found: dict[str, Role] = {}
     for key in await directory.keys("person:"):
-        let_in, _ = await get(directory, key, LetIn)
+        let_in, _ = await load_document(directory, key, LetIn)
         if let_in is not None:
             found[key.removeprefix("person:")] = let_in.role
     return found
@@ -118,6 +118,6 @@ class DirectoryPairing:
         if by != MACHINE or self._lists.has_admin(code.platform):
             return "user"
         start = f"{code.platform}:"
-        known = await people(self._directory)
+        known = await load_people(self._directory)
         has_admin = any(role == "admin" for key, role in known.items() if key.startswith(start))
         return "user" if has_admin else "admin"

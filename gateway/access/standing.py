@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gateway.access.codes import get
+from gateway.access.codes import load_document
 from gateway.messages import Conversation
 from gateway.roles import RANK
 from gateway.store.port import Directory
@@ -53,7 +53,7 @@ async def read_rules(
     """Return the rules of a person's accounts that hold there. StoreFailed."""
     place, found = name_place(where), list[StandingRule]()
     for account in sorted(accounts):
-        known, _ = await get(directory, _name(account), StandingRules)
+        known, _ = await load_document(directory, _name(account), StandingRules)
         found += (one for one in (known.rules if known else ()) if one.place == place)
     return tuple(found)
 
@@ -97,7 +97,7 @@ async def _change(
     change: Callable[[tuple[StandingRule, ...]], tuple[StandingRule, ...]],
 ) -> None:
     while True:  # until there was no concurrent write
-        known, body = await get(directory, _name(account), StandingRules)
+        known, body = await load_document(directory, _name(account), StandingRules)
         rules = change(known.rules if known else ())
         encoded = msgspec.json.encode(StandingRules(rules=rules))
         if await directory.put(_name(account), encoded, body or b""):

@@ -23,7 +23,7 @@ from agent_core.mcp.oauth.grants import (
     SignInFailed,
     SignInOffer,
 )
-from gateway.access.codes import get, hash_secret, is_secret_of
+from gateway.access.codes import hash_secret, is_secret_of, load_document
 from gateway.messages import ButtonPressed, Conversation, Sender, plugin_token
 from gateway.ports import Accept, NoteAudit, SignInStep
 from gateway.services.vault import UnfitSecret, Vault
@@ -161,13 +161,13 @@ class SignIns:
     async def _find(self, person: str, fits: Callable[[SignInTicket], bool]) -> SignInTicket | None:
         if not person:
             return None
-        book, _ = await get(self._directory, KIND + person, SignInBook)
+        book, _ = await load_document(self._directory, KIND + person, SignInBook)
         tickets = book.tickets if book is not None else ()
         return next((one for one in tickets if one.until > ambient.now() and fits(one)), None)
 
     async def list_waiting(self, person: str, server: str) -> tuple[Conversation, ...]:
         """Conversations in which the person was asked to sign in there."""
-        book, _ = await get(self._directory, KIND + person, SignInBook)
+        book, _ = await load_document(self._directory, KIND + person, SignInBook)
         tickets = book.tickets if book is not None else ()
         return tuple(one.conversation for one in tickets if one.server == server)
 
@@ -213,7 +213,7 @@ class SignIns:
         self, person: str, change: Callable[[tuple[SignInTicket, ...]], tuple[SignInTicket, ...]]
     ) -> None:
         for _ in range(TRIES):
-            book, body = await get(self._directory, KIND + person, SignInBook)
+            book, body = await load_document(self._directory, KIND + person, SignInBook)
             now = ambient.now()
             known = tuple(one for one in (book.tickets if book else ()) if one.until > now)
             new = msgspec.json.encode(SignInBook(tickets=change(known)))

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
-from gateway.access.pairing import people
+from gateway.access.pairing import load_people
 from gateway.errors import StoreFailed
 from gateway.jobs_port import JobStore
 from gateway.messages import Conversation
@@ -116,7 +116,7 @@ async def test_all_of_it_is_there(open_old: OpenStore) -> None:
             assert states[ROOM.id] == "waiting"
             (letter,) = await store.letters(9)
             assert letter.conversation == place("lost")
-            assert set(await people(store)) == {"test:eve"}
+            assert set(await load_people(store)) == {"test:eve"}
             assert [row.inbound.event for row in await store.arrivals(place("waits"), 0)] == ["m6"]
             assert len(await store.newest(place("den"), 9)) == 1
             assert len(await store.views(ROOM.id, 0, 99)) == 3

@@ -9,7 +9,7 @@ import pytest
 from agent_core import ambient
 from gateway.access.access import CACHE_SECONDS, MAX_KEPT, Access, AllowLists
 from gateway.access.codes import HOUR, MAX_WRONG
-from gateway.access.pairing import MACHINE, DirectoryPairing, people
+from gateway.access.pairing import MACHINE, DirectoryPairing, load_people
 from gateway.conversation.quotas import over_quota
 from gateway.messages import Conversation, Inbound, Sender
 from gateway.store.sqlite import SqliteStore
@@ -91,7 +91,7 @@ async def test_who_is_let_in_is_a_user_at_once_and_after_a_restart(store: Sqlite
     assert door.access.role(EVE) is None
     assert await door.enter(f" {code[:4].lower()}-{code[4:]} ") == say("paired", name="Eve")
     assert door.access.role(EVE) == "user"
-    assert await people(store) == {EVE.key: "user"}
+    assert await load_people(store) == {EVE.key: "user"}
     assert await door.enter(code, "telegram:2") == WRONG, "a code works for one enterer"
 
 
@@ -173,7 +173,7 @@ async def test_the_same_enterer_gets_the_same_answer_again(store: SqliteStore) -
     code = await door.pairing.code_for(EVE)
     first = await door.enter(code, MACHINE)
     assert first == await Door(store).enter(code, MACHINE) == say("paired_admin", name="Eve")
-    assert await people(store) == {EVE.key: "admin"}, "and not a user, as the second one"
+    assert await load_people(store) == {EVE.key: "admin"}, "and not a user, as the second one"
     assert [await door.enter("AAAAAAAA") for _ in range(MAX_WRONG + 1)] == [WRONG] * 6
 
 
@@ -194,7 +194,7 @@ async def test_put_out_and_let_in_again_with_a_new_code(store: SqliteStore) -> N
     code = await door.pairing.code_for(EVE)
     await door.enter(code)
     assert await door.pairing.put_out(EVE.key, "machine", "") == say("unpaired", person=EVE.key)
-    assert (door.access.role(EVE), await people(store)) == (None, {})
+    assert (door.access.role(EVE), await load_people(store)) == (None, {})
     assert await door.enter(code) == WRONG, "the old code is over for who used it too"
     newer = await door.pairing.code_for(EVE)
     assert newer != code
