@@ -221,7 +221,16 @@ class Gateway:
         secret, token = await web_secret(parts.services.store), settings.token or None
         book, names = SessionBook(parts.services.store, parts.trail.note), settings.page_names
         count, redeem = parts.services.count, parts.redeem_page_link
-        gate = RequestGate(secret, book, settings.host, port, names, token, count, redeem)
+        gate = RequestGate(
+            secret,
+            book,
+            settings.host,
+            port,
+            names=names,
+            api_token=token,
+            count=count,
+            redeem=redeem,
+        )
         page = WebAdapter(parts.web_backend, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page
         return page, gate

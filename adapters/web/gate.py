@@ -90,6 +90,7 @@ class RequestGate:
         book: SessionBook,
         host: str,
         port: int,
+        *,
         names: Sequence[str] = (),
         api_token: str | None = None,
         count: Count = count_nothing,

@@ -138,6 +138,7 @@ class SandboxPool:
         self,
         tier: Tier,
         limits: SandboxLimits | None = None,
+        *,
         idle: float = IDLE,
         network: SandboxNetwork | None = None,
         lasts: bool = True,
@@ -145,8 +146,7 @@ class SandboxPool:
         encloses: str = "",
     ) -> None:
         self.encloses = encloses
-        self._tier, self._idle, self._lasts = tier, idle, lasts
-        self._keeper = keeper
+        self._tier, self._idle, self._lasts, self._keeper = tier, idle, lasts, keeper
         self._network = network or SandboxNetwork()
         self.limits = limits or SandboxLimits()
         self._places: dict[_Key, _Place] = {}

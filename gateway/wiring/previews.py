@@ -17,7 +17,7 @@ def make_preview(
     """Make the server of what runs in sandboxes, with the gateway's texts on its pages."""
     tools = models.tools
     place = tools.preview_port, tools.preview_url, tools.preview_host
-    return PreviewServer(sandbox.connect, *place, home, again, say_to_browser)
+    return PreviewServer(sandbox.connect, *place, home=home, again=again, speak=say_to_browser)
 
 
 def make_browser(

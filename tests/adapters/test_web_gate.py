@@ -48,7 +48,9 @@ def gate(
     host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str | None = None, port: int = 8080,
     shelf: DocumentShelf | None = None, secret: bytes = SECRET,
 ) -> RequestGate:  # fmt: skip
-    return RequestGate(secret, SessionBook(shelf or DocumentShelf()), host, port, names, token)
+    return RequestGate(
+        secret, SessionBook(shelf or DocumentShelf()), host, port, names=names, api_token=token
+    )
 
 
 async def who(gate: RequestGate, cookie: str = "", **headers: str) -> str:

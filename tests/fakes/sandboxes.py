@@ -60,7 +60,7 @@ def make_sandboxes(
     tier: Tier, limits: SandboxLimits | None = None, idle: float = IDLE
 ) -> SandboxPool:
     """A pool that `end_sandboxes` ends, also where its test fails."""
-    pool = SandboxPool(tier, limits, idle)
+    pool = SandboxPool(tier, limits, idle=idle)
     _MADE.append(pool)
     return pool
 

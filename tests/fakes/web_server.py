@@ -80,7 +80,9 @@ async def serve(
     """Serve until the block ends."""
     port = free_port()
     desk = desk or FakeDesk()
-    gate = RequestGate(SECRET, SessionBook(DocumentShelf()), "127.0.0.1", port, names, token)
+    gate = RequestGate(
+        SECRET, SessionBook(DocumentShelf()), "127.0.0.1", port, names=names, api_token=token
+    )
     outputs = folder / "outputs"
     adapter = WebAdapter(desk, gate, folder / "uploads", outputs)
     app = web.Application()

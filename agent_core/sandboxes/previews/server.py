@@ -85,6 +85,7 @@ class PreviewServer:
         port: int = 0,
         public: str = "",
         host: str = "127.0.0.1",
+        *,
         home: Path | None = None,
         again: StartsAgain = start_nothing,
         speak: Speak = speak_english,

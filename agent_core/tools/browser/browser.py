@@ -53,10 +53,10 @@ class Browser:
         folder: Path,
         allowed: frozenset[str] = frozenset(),
         resolve: Resolve | None = None,
+        *,
         idle: float = IDLE,
         origin: Origin | None = None,
         connect: Connect | None = None,
-        *,
         walls: Walls | None = None,
     ) -> None:
         self._enclosure = Enclosure(folder, walls) if walls is not None else None
