@@ -21,7 +21,7 @@ class Connections:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._silent: dict[asyncio.Task[object], None] = {}
-        """Those without a head, oldest first."""
+        """Connections whose request has no whole head yet, oldest first."""
 
     @property
     def port(self) -> int:
