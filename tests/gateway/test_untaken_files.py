@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.delivery import outbox as sending
-from gateway.delivery import troubles
+from gateway.delivery import pace
 from gateway.delivery.holder import Cause, Holder
 from gateway.delivery.outbox import MAX_OWN_FAILURES, Outbox
 from gateway.delivery.pace import Pace
@@ -79,7 +79,7 @@ class Session:
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(troubles, "FIRST_REST", 0.001)
+    monkeypatch.setattr(pace, "FIRST_REST", 0.001)
     for name in ("MIN_BACKOFF", "MAX_BACKOFF"):
         monkeypatch.setattr(sending, name, 0.001)
 

@@ -11,7 +11,7 @@ import pytest
 
 from agent_core.models.port import TextDelta
 from gateway.conversation import host
-from gateway.delivery import outbox, troubles
+from gateway.delivery import outbox, pace
 from gateway.errors import Gone, Rejected, StoreFailed, Unsent
 from gateway.store.rows import Letter
 from gateway.views import Abilities, Media, MediaFile, ReplyView
@@ -348,7 +348,7 @@ async def test_a_view_that_cannot_be_drawn_is_set_aside_and_comes_when_it_can(
 async def test_what_a_platform_cannot_be_given_for_very_long_is_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(troubles, "MAX_UNSENT", 0.5)
+    monkeypatch.setattr(pace, "MAX_UNSENT", 0.5)
     one = life(tmp_path)
     async with one.living():
         failing(one, "send", Unsent("no route"))
