@@ -71,12 +71,7 @@ from gateway.messages import (
     sender_of,
 )
 from gateway.roles import Role, at_least, say_refused
-from gateway.store.rows import (
-    Changes,
-    InboxRow,
-    QuestionRow,
-    TurnRow,
-)
+from gateway.store.rows import Changes, InboxRow, QuestionRow, TurnRow
 from gateway.texts import Key, say
 from gateway.views import SaidView
 
@@ -109,7 +104,7 @@ class Intake:
             return
         match inbound:
             case MessageReceived():
-                await self._message(row, inbound)
+                await self._take_message(row, inbound)
             case JobFired() | JobFailed() | JobReported() | WebhookCalled() | QuestionBrought():
                 await self._hand_over(row, inbound)
             case ChatLost():
@@ -167,45 +162,53 @@ class Intake:
 
     # ---- messages ------------------------------------------------------------------------
 
-    async def _message(self, row: InboxRow, message: MessageReceived) -> None:
+    async def _take_message(self, row: InboxRow, message: MessageReceived) -> None:
         state = self._context.state
         state.language = message.sender.language or state.language
-        access = self._context.services.access
-        role = access.role(message.sender)
-        known = role is not None and access.is_for_agent(message, followed=state.row.followed)
-        silent = role == "viewer" and not message.addressed
-        if (silent or not known) and not message.conversation.private:
-            # strangers in groups get no reply; an edit may still address the agent
-            known_as = dedupe_keys(message)[1]
-            unheard = (known_as,) if known_as else ()
-            state.submit(Changes(done=(row.seq,), unheard=unheard))
-            return
-        if role is None or role == "viewer":
-            word = say("not_allowed", message.sender.language)
-            text = await self._welcome(message) if role is None else word
-            state.notice(row.seq, text, "warning")
-            return
-        if only_voice(message) and self._context.services.hearing is None:
-            state.notice(row.seq, say("no_ears", message.sender.language), "warning")
+        if await self._turn_away(row, message):
             return
         self._follow(message)
         question = await self._find_answered(row.seq, message)
-        if question is not None and self._is_more_than_words(row, message):
+        if question is None:
+            await self._queue_message(row, message)
+        elif self._is_more_than_words(row, message):
             self._plain.add(row.seq)
             state.queue.append(row)  # its media are read first: see `begin`
             if state.active is not None:
                 self._receipt(row, message)
-            return
-        if question is not None:
+        else:
             (await self._context.turns.open(question.turn)).note_told(message)
             answer = self._decisions.answer(message.sender, *answers.read_reply(question, message))
             await self._decisions.decide(question, answer, row.seq)
-            return
-        if text := await refuse_turn(self._context.services, message):
+
+    async def _turn_away(self, row: InboxRow, message: MessageReceived) -> bool:
+        """Settle a message that is not for the agent, or not allowed. Return False for others."""
+        state, access = self._context.state, self._context.services.access
+        role, sender = access.role(message.sender), message.sender
+        known = role is not None and access.is_for_agent(message, followed=state.row.followed)
+        silent = role == "viewer" and not message.addressed
+        if (silent or not known) and not message.conversation.private:
+            # strangers in groups get no reply; an edit may still address the agent
+            unheard = tuple(filter(None, dedupe_keys(message)[1:]))
+            state.submit(Changes(done=(row.seq,), unheard=unheard))
+        elif role is None:
+            state.notice(row.seq, await self._welcome(message), "warning")
+        elif role == "viewer":
+            state.notice(row.seq, say("not_allowed", sender.language), "warning")
+        elif only_voice(message) and self._context.services.hearing is None:
+            state.notice(row.seq, say("no_ears", sender.language), "warning")
+        else:
+            return False
+        return True
+
+    async def _queue_message(self, row: InboxRow, message: MessageReceived) -> None:
+        """Leave a message for a turn of its own, or for the one that has shown nothing yet."""
+        state, services = self._context.state, self._context.services
+        if text := await refuse_turn(services, message):
             state.notice(row.seq, text, "warning")
             return
         if not state.conversation.private:
-            self._accounts[row.seq] = await access.accounts(message.sender.key)
+            self._accounts[row.seq] = await services.access.accounts(message.sender.key)
         self._plain.add(row.seq)
         state.queue.append(row)
         if state.active is not None and self._joins(state.active, row):
@@ -570,7 +573,7 @@ class Intake:
         if known is None:
             plain = command.worded or command.conversation.private
             if plain and command.arguments:  # '/tmp is full, why?'
-                await self._message(*read_as_words(row, command))
+                await self._take_message(*read_as_words(row, command))
                 return
             if not command.addressed:  # of another bot
                 state.submit(Changes(done=(row.seq,)))
