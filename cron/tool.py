@@ -126,7 +126,7 @@ def schedule_tool(
 ) -> Tool:
     """Make the tool. `asking` returns the person for whom a turn works; `spend`: a job's daily
     limit, in words of a language; `check` raises JobRefused for missing models, in a language."""
-    return make_schedule_tool(_Desk(jobs, asking, spend, check).handle)
+    return make_schedule_tool(_ScheduleTool(jobs, asking, spend, check).handle)
 
 
 def make_schedule_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
@@ -142,7 +142,7 @@ def make_schedule_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
     )
 
 
-class _Desk:
+class _ScheduleTool:
     """Proposes jobs, asks, and carries out what was confirmed."""
 
     def __init__(

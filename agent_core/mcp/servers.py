@@ -26,7 +26,7 @@ from agent_core.mcp.connection import START, Connection, Unavailable
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.oauth.account import ServerAccount
 from agent_core.mcp.oauth.flow import SignInGuard, begin, finish
-from agent_core.mcp.oauth.grants import PendingSignIn, ServerGrant, SignInDesk, SignInFailed
+from agent_core.mcp.oauth.grants import PendingSignIn, ServerGrant, SignInFailed, SignInPort
 from agent_core.mcp.oauth.questions import SIGN_IN, ask_sign_in, define_sign_in_tool, tell_tools
 from agent_core.mcp.prompts import get_prompt
 from agent_core.mcp.resources import READ, Request, define_resource_tools, make_request
@@ -90,7 +90,7 @@ class _Account(msgspec.Struct, frozen=True):
 class Servers:
     """A registry of servers' tools; `async with` ends their processes. `folder` holds descriptions
     of known tools, `keep` makes a copy of a file for people. `allowed`: places to which sign-ins
-    may lead wherever they are. Methods with a `desk` reach servers with sign-in as its person."""
+    may lead wherever they are. Methods with `sign_ins` reach those with sign-in as their person."""
 
     def __init__(
         self,
@@ -166,11 +166,11 @@ class Servers:
         self._calls.end_turn(turn)
 
     async def read(
-        self, mention: Mention, workspace: Path, key: str, desk: SignInDesk | None = None
+        self, mention: Mention, workspace: Path, key: str, sign_ins: SignInPort | None = None
     ) -> str:
         """Return the text of a resource, marked as its server's, or of a prompt, whose words are
         not marked; files are written into `workspace`. Raises ToolFailed."""
-        connection = self._connect(mention.server, desk)
+        connection = self._connect(mention.server, sign_ins)
         if connection is None and mention.server in self._personal:
             raise ToolFailed(f"nobody is signed in there; /mcp signin {mention.server}")
         if connection is None or not _fits(READ, connection.server.tools):
@@ -215,9 +215,9 @@ class Servers:
         finally:
             call.cancel()
 
-    async def describe(self, desk: SignInDesk | None = None) -> tuple[ServerFacts, ...]:
+    async def describe(self, sign_ins: SignInPort | None = None) -> tuple[ServerFacts, ...]:
         """Describe the servers for a list, after a short wait for those not yet connected."""
-        found = {name: self._connect(name, desk) for name in self._names}
+        found = {name: self._connect(name, sign_ins) for name in self._names}
         async with asyncio.TaskGroup() as group:
             for connection in filter(None, found.values()):
                 group.create_task(connection.wait_ready(MEET))
@@ -243,7 +243,7 @@ class Servers:
         return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
 
     async def seek(
-        self, names: Iterable[str], desk: SignInDesk | None = None
+        self, names: Iterable[str], sign_ins: SignInPort | None = None
     ) -> tuple[Definition, ...]:
         """Return those of `names` that exist. A server is started and asked for an unknown one, as
         its list of tools may be out of date."""
@@ -251,27 +251,27 @@ class Servers:
         servers = {name.partition(NAME_SEPARATOR)[0] for name in names if name not in self._known}
         async with asyncio.TaskGroup() as group:
             for server in servers:
-                if (connection := self._connect(server, desk)) is not None:
+                if (connection := self._connect(server, sign_ins)) is not None:
                     group.create_task(connection.list_now())
-        first = (self._ask_first(name, desk) for name in names if name not in self._known)
+        first = (self._ask_first(name, sign_ins) for name in names if name not in self._known)
         return (*self.find(names), *filter(None, first))
 
-    def _ask_first(self, name: str, desk: SignInDesk | None) -> Definition | None:
+    def _ask_first(self, name: str, sign_ins: SignInPort | None) -> Definition | None:
         """Return the stand-in for a tool that is unknown until its person signs in."""
         server = name.partition(NAME_SEPARATOR)[0]
-        if desk is None or server not in self._personal:
+        if sign_ins is None or server not in self._personal:
             return None
-        connection = self._connect(server, desk)
+        connection = self._connect(server, sign_ins)
         if connection is not None and connection.there:
             return None
         return msgspec.structs.replace(define_sign_in_tool(server, {"type": "object"}), name=name)
 
     async def list_known(
-        self, reach: Reach, desk: SignInDesk | None = None
+        self, reach: Reach, sign_ins: SignInPort | None = None
     ) -> tuple[Definition, ...]:
         """Return all tools within `reach` that their servers still have; waits for servers never
         met."""
-        found = {name: self._connect(name, desk) for name in self._names}
+        found = {name: self._connect(name, sign_ins) for name in self._names}
         for connection in filter(None, found.values()):
             connection.want()
         new = [one for name, one in found.items() if one is not None and name not in self._there]
@@ -289,18 +289,18 @@ class Servers:
         own = one.ours and one.tool == SIGN_IN
         return own or one.tool in self._there.get(one.server, ())
 
-    def make(self, definition: Definition, desk: SignInDesk | None = None) -> Tool:
+    def make(self, definition: Definition, sign_ins: SignInPort | None = None) -> Tool:
         """Make the tool; one that the operator vouches for counts as read-only."""
         server = self._find_server(definition.server)
         if server is None:
             return NoRegistry().make(definition)
         vouched = self._is_vouched(server, definition)
-        tool = foreign_tool(definition, partial(self._call, definition, desk, vouched))
+        tool = foreign_tool(definition, partial(self._call, definition, sign_ins, vouched))
         if server.auth:
-            entrance = partial(self._enter, server, desk)
+            entrance = partial(self._enter, server, sign_ins)
             tool = msgspec.structs.replace(tool, entrance=entrance)
         if definition.ours and definition.tool == SIGN_IN:
-            call = partial(self._tell_tools, server, desk)
+            call = partial(self._tell_tools, server, sign_ins)
             return msgspec.structs.replace(tool, access="read", repetition="pure", call=call)
         changes: dict[str, object] = {
             "limit": server.timeout,
@@ -361,19 +361,19 @@ class Servers:
         shared = self._connections.get(name)
         return shared.server if shared is not None else self._personal.get(name)
 
-    def _connect(self, name: str, desk: SignInDesk | None) -> Connection | None:
+    def _connect(self, name: str, sign_ins: SignInPort | None) -> Connection | None:
         """The connection to the server: everybody's, or the person's own; None where they are not
         signed in."""
         server = self._personal.get(name)
-        if server is None or desk is None:
+        if server is None or sign_ins is None:
             return self._connections.get(name)
-        key = (desk.person, name)
+        key = (sign_ins.person, name)
         found = self._accounts.pop(key, None)
         if found is None:
-            grant = desk.read(name)
+            grant = sign_ins.read(name)
             if grant is None:
                 return None
-            account = ServerAccount(grant, desk, self._guard)
+            account = ServerAccount(grant, sign_ins, self._guard)
             listed = partial(self._update_tools, server)
             connection = Connection(server, listed, self._spawn, account)
             found = _Account(connection, account, self._spawn(connection.live()))
@@ -385,25 +385,25 @@ class Servers:
     def _accounts_there(self) -> tuple[Connection, ...]:
         return tuple(one.connection for one in self._accounts.values())
 
-    async def _enter(self, server: McpServer, desk: SignInDesk | None) -> Decision | None:
+    async def _enter(self, server: McpServer, sign_ins: SignInPort | None) -> Decision | None:
         """Return the question to sign in before a call, None if the person is signed in."""
-        if desk is None:
+        if sign_ins is None:
             return None  # the call itself reports it
-        connection = self._connect(server.name, desk)
+        connection = self._connect(server.name, sign_ins)
         if connection is not None:
             await connection.wait_ready(START)
             await connection.look_again()
             if not connection.signed_out:
                 return None
-            self._sign_out(desk, server.name)
-        return ask_sign_in(server.name, await desk.offer(server.name))
+            self._sign_out(sign_ins, server.name)
+        return ask_sign_in(server.name, await sign_ins.offer(server.name))
 
-    def _sign_out(self, desk: SignInDesk, name: str) -> None:
-        key = (desk.person, name)
+    def _sign_out(self, sign_ins: SignInPort, name: str) -> None:
+        key = (sign_ins.person, name)
         if key in self._accounts:
             self._scopes[key] = self._accounts[key].account.wanted_scope
-        self.drop(desk.person, name)
-        desk.keep(name, None)
+        self.drop(sign_ins.person, name)
+        sign_ins.keep(name, None)
 
     def drop(self, person: str, name: str) -> None:
         """Close the person's connection: their sign-in changed or ended."""
@@ -430,12 +430,12 @@ class Servers:
     async def _tell_tools(
         self,
         server: McpServer,
-        desk: SignInDesk | None,
+        sign_ins: SignInPort | None,
         arguments: BaseModel,
         context: ToolContext,
     ) -> str:
         """The result of the call that only signs in."""
-        connection = self._connect(server.name, desk)
+        connection = self._connect(server.name, sign_ins)
         if connection is None or not await connection.wait_ready(START):
             raise ToolFailed(NOBODY.format(server=server.name))
         there = self._there.get(server.name, ())
@@ -445,12 +445,12 @@ class Servers:
     async def _call(
         self,
         definition: Definition,
-        desk: SignInDesk | None,
+        sign_ins: SignInPort | None,
         unasked: bool,
         arguments: BaseModel,
         context: ToolContext,
     ) -> ToolOutput:
-        connection = self._connect(definition.server, desk)
+        connection = self._connect(definition.server, sign_ins)
         if connection is None:
             raise ToolFailed(NOBODY.format(server=definition.server))
         call = self._calls.take(context.key)

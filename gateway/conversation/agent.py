@@ -46,7 +46,7 @@ class PolicyContext(Protocol):
         """Live output of a running tool."""
 
 
-class ServerDesk(Protocol):
+class ServerDirectory(Protocol):
     """The servers of tools, as people meet them."""
 
     async def list_servers(self, where: Conversation, sender: Sender) -> tuple[ServerFacts, ...]:
@@ -75,7 +75,7 @@ class TurnMaker(Protocol):
         """Find the server resources (`@…`) and prompts that people name."""
 
     @property
-    def server_desk(self) -> ServerDesk:
+    def server_directory(self) -> ServerDirectory:
         """The servers of tools."""
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:

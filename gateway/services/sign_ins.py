@@ -89,7 +89,9 @@ class SignIns:
         self._public = public
         self.base = base
 
-    def desk(self, sender: Callable[[], Sender], conversation: Conversation) -> "PersonalSignIns":
+    def of_person(
+        self, sender: Callable[[], Sender], conversation: Conversation
+    ) -> "PersonalSignIns":
         """Return the sign-ins of one person; `sender` is called when they are needed."""
         return PersonalSignIns(self, sender, conversation)
 
@@ -223,7 +225,7 @@ class SignIns:
 
 
 class PersonalSignIns:
-    """`SignInDesk` of one person in one conversation."""
+    """`SignInPort` of one person in one conversation."""
 
     def __init__(
         self, sign_ins: SignIns, sender: Callable[[], Sender], conversation: Conversation

@@ -78,7 +78,7 @@ from gateway.wiring.jobs import JobWork
 from gateway.wiring.model_choice import find_problem, list_models
 from gateway.wiring.models_now import read_models_now
 from gateway.wiring.previews import make_browser, make_preview
-from gateway.wiring.server_desk import GatewayServers
+from gateway.wiring.server_directory import GatewayServers
 from gateway.wiring.start_checks import SKILLS, check_prices
 from gateway.wiring.toolkit import ToolDeps, toolkit
 
@@ -156,8 +156,8 @@ class TurnkeeperAgent:
             browser=self._browser,
             scripts=self._scripts,
         )
-        desk = GatewayServers(tools, folder.parent / "mcp", file_store, equipment.sign_ins)
-        self.server_desk, self.servers = desk, desk.servers
+        directory = GatewayServers(tools, folder.parent / "mcp", file_store, equipment.sign_ins)
+        self.server_directory, self.servers = directory, directory.servers
         last = (terminate_tool(), *finding_tools(self.servers.names))
         self._toolbox = Toolbox((*toolkit(deps), *last), self.servers)
         always = (SCRIPT,) if tools.execution_mode == "codeact" else ()
@@ -165,7 +165,7 @@ class TurnkeeperAgent:
         self._kit = Kit(lines=lines, servers=self.servers, sets=tools.sets, always=always)
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
-        self._past, self._beside = equipment.past, desk.find_memory(models.memory)
+        self._past, self._beside = equipment.past, directory.find_memory(models.memory)
         self.memory = equipment.memory(self._beside)
         self._served: dict[str, tuple[str, str]] = {}
         """Provider and model behind a name, as far as seen."""
@@ -401,7 +401,7 @@ class TurnkeeperAgent:
 
     def _find_registry(self, circumstances: PolicyContext) -> ToolRegistry | None:
         """The servers as the turn's person reaches them, where that makes a difference."""
-        return self.server_desk.reach(circumstances) if self.servers.ask_sign_ins else None
+        return self.server_directory.reach(circumstances) if self.servers.ask_sign_ins else None
 
     async def _search_past(self, circumstances: PolicyContext, words: str) -> tuple[PastTalk, ...]:
         """Search what the turn's person said, or was told, elsewhere."""
@@ -469,7 +469,7 @@ class TurnkeeperAgent:
         if brief.most_messages:
             history = select_recent(history, brief.most_messages)
         if brief.mentions and not past:
-            reader = self.server_desk.find_reader(hands.toolbox.registry)
+            reader = self.server_directory.find_reader(hands.toolbox.registry)
             brief = await add_mentions(scope, brief, reader)
         if isinstance(hands.memory, ProvidedMemory) and not past:
             brief = await add_recalled(scope, brief, hands.memory)

@@ -174,8 +174,10 @@ class Parts:
     @property
     def sign_in_pages(self) -> SignInPages:
         """The pages behind sign-in links."""
-        desk = self.agent.server_desk
-        return SignInVisits(desk.sign_ins, desk.servers, self.host.accept, self.trail.note)
+        directory = self.agent.server_directory
+        return SignInVisits(
+            directory.sign_ins, directory.servers, self.host.accept, self.trail.note
+        )
 
     @property
     def job_backend(self) -> JobBackend:

@@ -25,7 +25,7 @@ from gateway.messages import (
 )
 from gateway.texts import say
 from gateway.views import Button, ChoiceCard, FormCard, Notice, ReplyView, SaidView
-from tests.fakes.desk import FakeDesk, Role
+from tests.fakes.web_backend import FakeBackend, Role
 from tests.fakes.web_server import TOKEN, WebServer, serve
 
 C1 = "/api/conversations/c1"
@@ -57,7 +57,7 @@ async def test_a_message_is_accepted_once_by_its_key(tmp_path: Path) -> None:
         for _ in range(2):
             status, body = await post(server, f"{C1}/messages", {"text": "hello", "key": "k1"})
             assert (status, body) == (202, {"accepted": True, "key": "k1"})
-        (said,) = server.desk.accepted
+        (said,) = server.backend.accepted
         assert isinstance(said, MessageReceived)
         assert said.text == "hello"
         assert said.message == "k1"
@@ -74,7 +74,7 @@ async def test_two_people_with_the_same_key_and_id_do_not_meet(tmp_path: Path) -
         async with aiohttp.ClientSession(server.url, headers=await server.sign_in("ann")) as http:
             async with http.post(f"{C1}/messages", json=message) as answer:
                 assert answer.status == 202
-            server.desk.show(server.address("c1"), SaidView(name="owner", text="secret"), "said")
+            server.backend.show(server.address("c1"), SaidView(name="owner", text="secret"), "said")
             async with http.get(C1) as answer:
                 assert "secret" not in await answer.text()
             async with http.get("/api/conversations") as answer:
@@ -84,22 +84,22 @@ async def test_two_people_with_the_same_key_and_id_do_not_meet(tmp_path: Path) -
             for trick in ("..%2Fowner~c1", "owner~c1", "c1::p", "c1%3A%3Ap", "%00", "a" * 65):
                 async with http.get(f"/api/conversations/{trick}") as answer:
                     assert answer.status == 404, trick
-        assert len(server.desk.accepted) == 2
+        assert len(server.backend.accepted) == 2
 
 
 async def test_answers_commands_and_stop_become_their_inbound(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         where = server.address("c1")
-        server.desk.show(where, FormCard(question="f", text="Name?", token="q:f:text"), "form")
+        server.backend.show(where, FormCard(question="f", text="Name?", token="q:f:text"), "form")
         button = Button(label="Once", token="q:a:once")
-        server.desk.show(where, ChoiceCard(question="a", text="?", buttons=(button,)), "choice")
+        server.backend.show(where, ChoiceCard(question="a", text="?", buttons=(button,)), "choice")
         await post(server, f"{C1}/answers", {"token": "q:f:text", "text": "Ann", "key": "k1"})
         await post(server, f"{C1}/answers", {"token": "q:a:once", "text": "why", "key": "k2"})
         await post(server, f"{C1}/commands", {"name": "NEW", "arguments": " now "})
         await post(server, f"{C1}/stop", {})
         async with server.http.post(f"{C1}/stop") as answer:
             assert answer.status == 202
-        form, press, command, stop, stop2 = server.desk.accepted
+        form, press, command, stop, stop2 = server.backend.accepted
         assert isinstance(form, FormSubmitted)
         assert (form.token, form.text, form.press) == ("q:f:text", "Ann", "k1")
         assert isinstance(press, ButtonPressed)
@@ -139,7 +139,7 @@ async def test_what_is_malformed_is_refused_with_a_word(
         async with server.http.post(f"{C1}/{path}", data=body) as answer:
             assert answer.status == 400
             assert (await answer.json())["error"]
-        assert server.desk.accepted == []
+        assert server.backend.accepted == []
 
 
 @pytest.mark.parametrize("ref", ["", "owner/x/y", "../../etc/passwd", "\0"])
@@ -149,7 +149,7 @@ async def test_a_file_that_nobody_uploaded_cannot_be_attached(ref: str, tmp_path
         async with server.http.post(f"{C1}/messages", json=body) as answer:
             assert answer.status == 404
             assert (await answer.json())["error"]
-        assert server.desk.accepted == []
+        assert server.backend.accepted == []
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ async def test_a_long_message_comes_whole_and_a_huge_one_not_at_all(tmp_path: Pa
         text = "a🙂é\n" * 25_000
         status, _ = await post(server, f"{C1}/messages", {"text": text})
         assert status == 202
-        (said,) = server.desk.accepted
+        (said,) = server.backend.accepted
         assert isinstance(said, MessageReceived)
         assert said.text == text
         huge = io.BytesIO(json.dumps({"text": "x" * 1_100_000}).encode())
@@ -180,12 +180,12 @@ async def test_a_long_message_comes_whole_and_a_huge_one_not_at_all(tmp_path: Pa
 
         async with server.http.post(f"{C1}/messages", data=chunks()) as answer:
             assert answer.status == 413
-        assert len(server.desk.accepted) == 1
+        assert len(server.backend.accepted) == 1
 
 
 async def test_when_the_store_fails_nothing_is_acknowledged(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
-        server.desk.failing = True
+        server.backend.failing = True
         status, body = await post(server, f"{C1}/messages", {"text": "x"})
         assert status == 503
         assert "Nothing was done" in body["error"]
@@ -217,7 +217,7 @@ async def test_a_file_is_kept_attached_and_fetched(tmp_path: Path) -> None:
         message = {"text": "", "attachments": [kept["ref"]]}
         status, _ = await post(server, f"{C1}/messages", message)
         assert status == 202
-        (said,) = server.desk.accepted
+        (said,) = server.backend.accepted
         assert isinstance(said, MessageReceived)
         copy = BytesIO()
         await server.adapter.fetch(said.attachments[0], copy)
@@ -262,9 +262,9 @@ async def test_history_is_a_page_and_says_what_goes_on(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         where = server.address("c1")
         for number in range(5):
-            server.desk.show(where, ReplyView(text=f"**{number}**"), f"reply-{number}")
-        server.desk.show(where, ReplyView(text="new"), "reply-0")
-        server.desk.room(where).state = "running"
+            server.backend.show(where, ReplyView(text=f"**{number}**"), f"reply-{number}")
+        server.backend.show(where, ReplyView(text="new"), "reply-0")
+        server.backend.room(where).state = "running"
         await post(server, f"{C1}/messages", {"text": "later"})
         async with server.http.get(f"{C1}?limit=3") as answer:
             page = await answer.json()
@@ -281,7 +281,7 @@ async def test_a_stream_goes_on_after_the_last_id_it_gave(tmp_path: Path) -> Non
     async with serve(tmp_path) as server:
         where = server.address("c1")
         for number in range(250):
-            server.desk.show(where, Notice(text=str(number)), f"n{number}")
+            server.backend.show(where, Notice(text=str(number)), f"n{number}")
         for given in ({"Last-Event-ID": "100"}, {}):
             path = f"{C1}/events?after=100" if not given else f"{C1}/events?after=3"
             async with server.http.get(path, headers=given) as answer:
@@ -310,7 +310,7 @@ async def test_growing_text_standing_and_private_words_come_live(tmp_path: Path)
             )
             seen = []
             for text in ("Hel", "Hello", "Other"):
-                server.desk.grow(where, text)
+                server.backend.grow(where, text)
                 seen.append((await anext(stream))[2])
             assert [(one["text"], one["more"]) for one in seen] == [
                 ("Hel", False),
@@ -326,17 +326,19 @@ async def test_growing_text_standing_and_private_words_come_live(tmp_path: Path)
             assert (name, data["waiting"][0]["text"]) == ("standing", "later")
 
 
-async def write_at_random(desk: FakeDesk, where: str, rounds: int, chance: random.Random) -> None:
+async def write_at_random(
+    backend: FakeBackend, where: str, rounds: int, chance: random.Random
+) -> None:
     for number in range(rounds):
         name = f"v{chance.randrange(rounds // 2)}"
-        desk.show(where, Notice(text=str(number)), name)
+        backend.show(where, Notice(text=str(number)), name)
         if chance.random() < 0.3:
-            desk.grow(where, "x" * number)
+            backend.grow(where, "x" * number)
         if chance.random() < 0.2:
             await asyncio.sleep(0)
         if chance.random() < 0.2:
             await asyncio.sleep(0.001)  # or all is written before the reader comes back once
-    desk.show(where, Notice(text="end"), "end")
+    backend.show(where, Notice(text="end"), "end")
 
 
 @pytest.mark.pick("a reader that breaks off", 3)
@@ -347,11 +349,11 @@ async def test_no_view_is_lost_or_doubled_however_often_the_reader_breaks_off(
     """The reader goes away at random and comes back with its last id; small backlogs make it
     fall behind as well. Revs only grow, and in the end it holds exactly what the store holds."""
     chance = random.Random(seed)
-    async with serve(tmp_path, desk=FakeDesk(backlog=chance.choice([1, 3, 50]))) as server:
-        server.desk.slow = chance.choice([0, 2, 20])
+    async with serve(tmp_path, backend=FakeBackend(backlog=chance.choice([1, 3, 50]))) as server:
+        server.backend.slow = chance.choice([0, 2, 20])
         where, last, held = server.address("c1"), 0, dict[str, str]()
         async with asyncio.TaskGroup() as group:
-            group.create_task(write_at_random(server.desk, where, 600, chance))
+            group.create_task(write_at_random(server.backend, where, 600, chance))
             while held.get("end") != "end":
                 patience = chance.randrange(1, 80)
                 headers = {"Last-Event-ID": str(last)}
@@ -364,24 +366,24 @@ async def test_no_view_is_lost_or_doubled_however_often_the_reader_breaks_off(
                             patience -= 1
                         if patience == 0 or held.get("end") == "end":
                             break
-        room = server.desk.room(where)
+        room = server.backend.room(where)
         texts = {name: shown.view.text for (_, name), shown in room.views.items()}  # type: ignore[union-attr]
         assert held == texts
 
 
 async def test_streams_end_when_the_adapter_ends(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
-        running = asyncio.create_task(server.adapter.run(server.desk.accept))
+        running = asyncio.create_task(server.adapter.run(server.backend.accept))
         async with server.http.get(f"{C1}/events") as answer:
             stream = events(answer)
             await anext(stream)
             assert server.adapter.last_contact > 0
             running.cancel()
             assert [one async for one in stream] == []
-        assert server.desk.room(server.address("c1")).watchers == []
+        assert server.backend.room(server.address("c1")).watchers == []
 
 
-class HeldDesk(FakeDesk):
+class HeldBackend(FakeBackend):
     """Does not know who asks until it is told to."""
 
     def __init__(self) -> None:
@@ -397,15 +399,15 @@ class HeldDesk(FakeDesk):
 async def test_a_reader_that_is_gone_before_its_stream_begins_is_no_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = HeldDesk()
-    async with serve(tmp_path, desk=desk) as server:
+    backend = HeldBackend()
+    async with serve(tmp_path, backend=backend) as server:
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         words = f"GET {C1}/events HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
         writer.write(f"{words}Authorization: Bearer {TOKEN}\r\n\r\n".encode())
-        await desk.asked.wait()
+        await backend.asked.wait()
         writer.transport.abort()
         await asyncio.sleep(0.05)  # until the server has seen that
-        desk.told.set()
+        backend.told.set()
     assert [one for one in caplog.records if one.levelname == "ERROR"] == []
 
 
@@ -425,7 +427,7 @@ async def test_the_description_is_accurate(tmp_path: Path) -> None:
             if method != "parameters" and not path.startswith("/api/jobs")  # test_jobs_api does
         }
         where = server.address("c1")
-        server.desk.show(where, ReplyView(text="x"), "reply")
+        server.backend.show(where, ReplyView(text="x"), "reply")
         await post(server, f"{C1}/messages", {"text": "x"})
         schemas = described["components"]["schemas"]
         for url, name in (("/api/conversations", "Listed"), (C1, "Opened")):
@@ -438,11 +440,11 @@ async def test_the_description_is_accurate(tmp_path: Path) -> None:
 async def test_a_conversation_is_deleted_unless_something_runs_there(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         where = server.address("c1")
-        server.desk.show(where, SaidView(name="owner", text="secret"), "said")
-        server.desk.stand(where, "running")
+        server.backend.show(where, SaidView(name="owner", text="secret"), "said")
+        server.backend.stand(where, "running")
         async with server.http.delete(C1) as answer:
             assert answer.status == 409 and "Stop it" in (await answer.json())["error"]
-        server.desk.stand(where, "idle")
+        server.backend.stand(where, "idle")
         async with server.http.delete(C1) as answer:
             assert answer.status == 200
         async with server.http.get(C1) as answer:
@@ -453,10 +455,10 @@ async def test_what_grew_of_an_answer_that_stands_is_not_told(tmp_path: Path) ->
     """It was read a moment before the answer was."""
     async with serve(tmp_path) as server:
         where = server.address("c1")
-        server.desk.show(where, ReplyView(text="Hello"), "reply")
+        server.backend.show(where, ReplyView(text="Hello"), "reply")
         async with server.http.get(f"{C1}/events") as answer:
             stream = events(answer)
             assert [(await anext(stream))[0] for _ in range(2)] == ["view", "standing"]
-            server.desk.grow(where, "Hel")
-            server.desk.grow(where, "Other", turn="t2")
+            server.backend.grow(where, "Hel")
+            server.backend.grow(where, "Other", turn="t2")
             assert (await anext(stream))[2]["text"] == "Other"

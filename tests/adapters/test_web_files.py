@@ -27,7 +27,7 @@ def give(server: WebServer, ref: str, mime: str, body: bytes = b"x", name: str =
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(body)
     file = MediaFile(ref=ref, name=name or path.name, mime=mime, size=len(body))
-    server.desk.show(server.address("c1"), Media(files=(file,)), f"media-{ref}")
+    server.backend.show(server.address("c1"), Media(files=(file,)), f"media-{ref}")
 
 
 async def as_person(server: WebServer, person: str) -> aiohttp.ClientSession:
@@ -63,7 +63,7 @@ async def test_only_what_was_given_out_in_this_conversation_is_served(tmp_path: 
         out = ("../../secret.txt", str(secret), "o1/link.png", "o1", "o1/gone.png", "o1/\0.png")
         for ref in out:
             file = MediaFile(ref=ref, name="a.png", mime="image/png", size=1)
-            server.desk.show(server.address("c1"), Media(files=(file,)), f"evil-{ref}")
+            server.backend.show(server.address("c1"), Media(files=(file,)), f"evil-{ref}")
         for ref in (*out, "o1/other.png", "o1/a.png/../other.png"):
             at = f"{C1}/files/" + ref.replace("/", "%2F").replace("\0", "%00")
             async with server.http.get(at) as answer:
@@ -169,7 +169,7 @@ async def test_files_that_arrive_together_stay_within_the_limits_all_the_time(
 
 async def test_a_waiting_message_is_changed_and_withdrawn(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
-        http, desk = server.http, server.desk
+        http, backend = server.http, server.backend
         await http.post(f"{C1}/messages", json={"text": "one", "key": "k1"})
         async with http.put(f"{C1}/messages/k1", json={"text": "two"}) as answer:
             assert answer.status == 202
@@ -179,7 +179,7 @@ async def test_a_waiting_message_is_changed_and_withdrawn(tmp_path: Path) -> Non
         for _ in range(2):
             async with http.delete(f"{C1}/messages/k1") as answer:
                 assert answer.status == 202
-        said, edit, deleted = desk.accepted
+        said, edit, deleted = backend.accepted
         assert isinstance(said, MessageReceived)
         assert isinstance(edit, MessageEdited)
         assert isinstance(deleted, MessageDeleted)
@@ -194,16 +194,16 @@ async def test_a_waiting_message_is_changed_and_withdrawn(tmp_path: Path) -> Non
         foreign = {"Origin": "https://evil.invalid"}
         async with http.delete(f"{C1}/messages/k1", headers=foreign) as answer:
             assert answer.status == 403
-        assert len(desk.accepted) == 3
+        assert len(backend.accepted) == 3
 
 
 async def test_search_commands_and_the_language_of_who_asks(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
-        desk = server.desk
-        desk.show(server.address("c1"), SaidView(name="o", text="The parcel"), "said")
-        desk.show(server.address("c1"), ReplyView(text="It is in **Köln**."), "reply")
-        desk.show(server.address("c2"), SaidView(name="o", text="The train"), "said")
-        desk.show(server.address("c3", "ann"), SaidView(name="o", text="parcel köln"), "said")
+        backend = server.backend
+        backend.show(server.address("c1"), SaidView(name="o", text="The parcel"), "said")
+        backend.show(server.address("c1"), ReplyView(text="It is in **Köln**."), "reply")
+        backend.show(server.address("c2"), SaidView(name="o", text="The train"), "said")
+        backend.show(server.address("c3", "ann"), SaidView(name="o", text="parcel köln"), "said")
         async with server.http.get("/api/conversations", params={"q": "KÖLN parcel"}) as answer:
             found = (await answer.json())["conversations"]
         assert [one["conversation"] for one in found] == ["c1"]
@@ -213,7 +213,7 @@ async def test_search_commands_and_the_language_of_who_asks(tmp_path: Path) -> N
         german = {"Accept-Language": "de-CH,de;q=0.9"}
         await server.http.post(f"{C1}/messages", json={"text": "x"}, headers=german)
         await server.http.post(f"{C1}/messages", json={"text": "x"})
-        first, second = desk.accepted
+        first, second = backend.accepted
         assert isinstance(first, MessageReceived)
         assert isinstance(second, MessageReceived)
         assert (first.sender.language, second.sender.language) == ("de-CH", "")
@@ -230,7 +230,7 @@ async def test_a_picture_that_was_sent_is_served_to_its_person_alone(tmp_path: P
         path.write_bytes(b"\x89PNG")
         file = MediaFile(ref="ab/sent", name="cat.png", mime="image/png", size=4)
         said = SaidView(name="owner", text="What is it?", files=(file,))
-        server.desk.show(server.address("c1"), said, "said")
+        server.backend.show(server.address("c1"), said, "said")
         async with server.http.get(f"{C1}/files/ab/sent") as answer:
             assert (answer.status, answer.headers["Content-Type"]) == (200, "image/png")
         async with server.http.get("/api/conversations/c2/files/ab/sent") as answer:
@@ -241,7 +241,7 @@ async def test_a_search_marks_a_word_in_each_spelling(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         for n, written in enumerate(spell("Häuser")):
             line = f"{'far ' * 40}{'ΐﬁ…' * 20} die {written}, und {'so ' * 60}"
-            server.desk.show(server.address(f"c{n}"), ReplyView(text=f"A\n\n{line}"), "reply")
+            server.backend.show(server.address(f"c{n}"), ReplyView(text=f"A\n\n{line}"), "reply")
         for typed in spell("Häuser"):
             params = {"q": f'"{typed}" die'}
             async with server.http.get("/api/conversations", params=params) as answer:
@@ -259,10 +259,10 @@ async def test_a_search_finds_the_line_however_old_it_is(
     monkeypatch.setattr(api, "MAX_VIEWS", 5)
     async with serve(tmp_path) as server:
         there = server.address("c1")
-        server.desk.show(there, SaidView(name="o", text="The parcel is in Köln"), "said")
-        server.desk.show(there, SaidView(name="o", text="Another parcel"), "other")
+        server.backend.show(there, SaidView(name="o", text="The parcel is in Köln"), "said")
+        server.backend.show(there, SaidView(name="o", text="Another parcel"), "other")
         for n in range(20):
-            server.desk.show(there, ReplyView(text=f"parcel {n}"), f"reply{n}")
+            server.backend.show(there, ReplyView(text=f"parcel {n}"), f"reply{n}")
         for words, name, text in (
             ("köln parcel", "said", "The parcel is in Köln"),
             ("parcel another", "other", "Another parcel"),

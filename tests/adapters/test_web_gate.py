@@ -282,7 +282,7 @@ async def test_foreign_requests_over_a_socket(tmp_path: Path) -> None:
                 assert "another site" in (await answer.json())["error"]
         async with server.http.post("/api/uploads", data=b"x", headers=foreign) as answer:
             assert answer.status == 403
-        assert server.desk.accepted == []
+        assert server.backend.accepted == []
 
 
 async def test_without_a_good_cookie_or_token_nothing_is_told(tmp_path: Path, hands: Hands) -> None:
@@ -316,7 +316,7 @@ async def test_without_a_good_cookie_or_token_nothing_is_told(tmp_path: Path, ha
 async def test_a_link_signs_in_once(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         jar = aiohttp.CookieJar(unsafe=True)
-        server.desk.roles["web:ann@example.org"] = "user"
+        server.backend.roles["web:ann@example.org"] = "user"
         link = f"/signin/{server.gate.issue('ann@example.org')}"
         async with aiohttp.ClientSession(server.url, cookie_jar=jar) as http:
             async with http.head(link) as answer:
@@ -358,7 +358,7 @@ async def test_nobody_is_the_owner_by_coming_from_this_machine(
 
 async def test_a_person_sees_and_ends_their_sessions_and_signs_out(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
-        server.desk.roles["web:ann"] = "viewer"
+        server.backend.roles["web:ann"] = "viewer"
         phone, here = await server.sign_in("ann"), await server.sign_in("ann")
         theirs = await server.sign_in("owner")
         async with aiohttp.ClientSession(server.url) as http:

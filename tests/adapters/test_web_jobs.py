@@ -7,7 +7,7 @@ import pytest
 from gateway.messages import ButtonPressed
 from gateway.views import Button, ChoiceCard
 from tests.adapters.web_rig import faults, press, settle, value
-from tests.fakes.job_desk import job, some
+from tests.fakes.job_backend import job, some
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import Room, opened
 
@@ -40,7 +40,7 @@ async def focused(room: Room, job: str, name: str) -> None:
 
 async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        page, desk = room.page, room.server.jobs
+        page, backend = room.page, room.server.jobs
         before = [url for url in page.requests if url.endswith("/jobs.js")]
         await agenda(room)
         assert before == [], "loaded when it is asked for"
@@ -70,7 +70,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await room.shows(".job p", "running")
         await page.click(button("j3", "delete"))
         await room.shows(button("j3", "delete"), "Delete permanently")
-        assert ("j3", "delete") not in desk.acts, "the first press only asks"
+        assert ("j3", "delete") not in backend.acts, "the first press only asks"
         await page.click(button("j3", "run"))
         await room.shows(button("j3", "delete"), "Delete")
         await page.until(
@@ -81,7 +81,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
             await room.shows("#agenda-told", "<b>Deployments</b>")
         await room.shows("#agenda-told", "was deleted")
         await page.until("document.querySelectorAll('.job').length === 2")
-        assert desk.acts == [
+        assert backend.acts == [
             ("j1", "pause"), ("j1", "resume"), ("j3", "run"), ("j3", "run"), ("j3", "delete"),
         ]  # fmt: skip
         await page.click(button("j1", "edit"))
@@ -96,7 +96,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await page.click(".job form button[type=submit]")
         await room.shows("#agenda-told", "Open incidents was changed.")
         await room.shows(".job .means", "Uses: model max, profile research")
-        assert desk.acts[-1] == ("j1", "edit ['model', 'tools']")
+        assert backend.acts[-1] == ("j1", "edit ['model', 'tools']")
         await focused(room, "j1", "edit")
         await press(room, "Enter")
         await page.until("document.activeElement.name === 'title'")
@@ -115,7 +115,7 @@ async def test_the_buttons_of_a_jobs_card_can_be_pressed_again(tmp_path: Path) -
     async with opened(tmp_path) as room:
         buttons = (Button(label="Pause", token="j:j1:pause:"), Button(label="Delete", token="j:d"))
         card = ChoiceCard(question="", text="Open incidents, active", buttons=buttons)
-        room.server.desk.show(room.where, card, "job-1")
+        room.server.backend.show(room.where, card, "job-1")
         await room.shows(".card.choice", "Open incidents")
         for _ in range(2):
             await room.page.click(".card.choice .buttons button")

@@ -20,21 +20,21 @@ HEBREW = "שלום לך, קובץ a.txt מוכן."
 async def test_every_word_is_of_the_language(tmp_path: Path, code: str) -> None:
     place = {"zh": "zh-CN", "pt": "pt-BR", "es": "es-419"}.get(code, code)
     async with opened(tmp_path, language=place, look=(320, 700, "light")) as room:
-        desk, page = room.server.desk, room.page
+        backend, page = room.server.backend, room.page
         assert await page.js("document.documentElement.lang") == code
         await room.shows("#empty", WORDS.say("empty_title", code))
         labels: tuple[Key, ...] = ("approve_once", "approve_conversation", "approve_always", "deny")
         buttons = tuple(
             Button(label=say(one, code), token=f"q:a1:{n}") for n, one in enumerate(labels)
         )
-        desk.show(room.where, replace(approval(), buttons=buttons), "ask")
+        backend.show(room.where, replace(approval(), buttons=buttons), "ask")
         await room.shows(".card h2", say("ask_one", code))
         steps = tuple(
             PlanStep(id=str(n), text=f"{n}", state="done" if n < 2 else "pending") for n in range(5)
         )
-        desk.show(room.where, PlanView(title="P", steps=steps), "plan")
+        backend.show(room.where, PlanView(title="P", steps=steps), "plan")
         await room.shows(".plan .faint", WORDS.say("progress", code, done=2, all=5))
-        desk.show(room.where, ReplyView(text="![x](https://e.org/x.png)"), "reply")
+        backend.show(room.where, ReplyView(text="![x](https://e.org/x.png)"), "reply")
         await room.shows(".reply", "x")
         before = "getComputedStyle(document.querySelector('a.image'), '::before').content"
         assert await page.js(before) == f'"{WORDS.say("image", code)}"'
@@ -48,12 +48,12 @@ async def test_every_word_is_of_the_language(tmp_path: Path, code: str) -> None:
 
 async def test_what_runs_from_right_to_left_is_shown_so(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, SaidView(name="Ann", text=HEBREW), "said")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, SaidView(name="Ann", text=HEBREW), "said")
         await room.shows(".said", "a.txt")
         direction = "getComputedStyle(document.querySelector(%r)).direction"
         assert await page.js(direction % ".said") == "rtl"
-        desk.show(room.where, SaidView(name="דנה", text="All in English."), "said")
+        backend.show(room.where, SaidView(name="דנה", text="All in English."), "said")
         await room.shows(".said", "All in English.")
         assert await page.js(direction % ".said") == "ltr"
         assert await page.js(direction % "#text") == "ltr"
@@ -64,7 +64,7 @@ async def test_what_runs_from_right_to_left_is_shown_so(tmp_path: Path) -> None:
 async def test_a_block_of_an_answer_runs_as_its_own_words_do(tmp_path: Path) -> None:
     text = f"{HEBREW}\n\n- {HEBREW}\n\nIn English.\n\n```\nls שלום\n```"
     async with opened(tmp_path) as room:
-        room.server.desk.show(room.where, ReplyView(text=text), "reply")
+        room.server.backend.show(room.where, ReplyView(text=text), "reply")
         await room.shows(".reply", "In English.")
         code = "[...document.querySelectorAll('.reply :is(p, ul, pre)')]"
         code += ".map((one) => `${one.localName} ${getComputedStyle(one).direction}`)"
@@ -76,11 +76,11 @@ async def test_a_block_of_an_answer_runs_as_its_own_words_do(tmp_path: Path) -> 
 async def test_a_name_does_not_turn_our_words_round(tmp_path: Path) -> None:
     """`Requested by דנה` stays to be read as it was written, and so does a line of a tool."""
     async with opened(tmp_path) as room:
-        desk = room.server.desk
-        desk.show(room.where, replace(approval(), asker="דנה"), "ask")
+        backend = room.server.backend
+        backend.show(room.where, replace(approval(), asker="דנה"), "ask")
         await room.shows(".card .faint", "Requested by \u2068דנה\u2069")
         line = ToolLine(call_id="c1", tool="Read a file", summary="שלום.txt", state="failed")
-        desk.show(room.where, Activity(lines=(line,)), "lines")
+        backend.show(room.where, Activity(lines=(line,)), "lines")
         await room.shows(".activity bdi", "שלום.txt")
 
 
@@ -112,7 +112,7 @@ async def test_the_name_of_a_file_does_not_either(name: str, shown: str, tmp_pat
 )
 async def test_nor_does_a_title(title: str, shown: str, isolated: str, tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        room.server.desk.show(room.where, SaidView(name="Dana", text=title), "said")
+        room.server.backend.show(room.where, SaidView(name="Dana", text=title), "said")
         await room.shows("#title", shown)
         await room.shows("#list", shown)
         assert await room.page.js("document.title") == f"{isolated} · Turnkeeper"

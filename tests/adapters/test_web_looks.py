@@ -37,27 +37,29 @@ WIDE, PHONE = (1200, 860), (320, 700)
 
 def fill(room: Room) -> None:
     """A conversation with every kind of view in it."""
-    desk, where = room.server.desk, room.where
-    desk.room("web:local::owner~c2::p").title = "A parcel that did not arrive"
-    desk.stand("web:local::owner~c3::p", "waiting")
-    desk.room("web:local::owner~c3::p").title = "Book the train to Oslo"
+    backend, where = room.server.backend, room.where
+    backend.room("web:local::owner~c2::p").title = "A parcel that did not arrive"
+    backend.stand("web:local::owner~c3::p", "waiting")
+    backend.room("web:local::owner~c3::p").title = "Book the train to Oslo"
     question = "How is the weather in Berlin and Oslo, and can you release the site?"
-    desk.show(where, SaidView(name="owner", text=question), "said")
-    desk.show(where, activity(), "activity")
-    desk.show(where, plan(), "plan")
-    desk.show(where, media(room), "media")
-    desk.show(where, ReplyView(text=ANSWER, note="Stopped here."), "reply")
+    backend.show(where, SaidView(name="owner", text=question), "said")
+    backend.show(where, activity(), "activity")
+    backend.show(where, plan(), "plan")
+    backend.show(where, media(room), "media")
+    backend.show(where, ReplyView(text=ANSWER, note="Stopped here."), "reply")
     report = ReportView(title="Every morning", text="Two deliveries are **late**.", note="Job 3")
-    desk.show(where, report, "report")
-    desk.show(where, Notice(text="The demo model answers: it is scripted."), "notice")
-    desk.show(where, Notice(text="The disk is almost full.", tone="warning"), "warning")
-    desk.show(where, Notice(text="The model did not answer.", tone="error"), "error")
+    backend.show(where, report, "report")
+    backend.show(where, Notice(text="The demo model answers: it is scripted."), "notice")
+    backend.show(where, Notice(text="The disk is almost full.", tone="warning"), "warning")
+    backend.show(where, Notice(text="The model did not answer.", tone="error"), "error")
     choices = (Button(label="Train", token="q:c:1"), Button(label="Plane", token="q:c:2"))
-    desk.show(where, ChoiceCard(question="c", text="How do you travel?", buttons=choices), "choice")
-    desk.show(where, FormCard(question="f", text="Which day?", token="q:f:x"), "form")
-    desk.show(where, approval("approved"), "asked")
-    desk.show(where, approval(), "ask")
-    desk.stand(where, "waiting")
+    backend.show(
+        where, ChoiceCard(question="c", text="How do you travel?", buttons=choices), "choice"
+    )
+    backend.show(where, FormCard(question="f", text="Which day?", token="q:f:x"), "form")
+    backend.show(where, approval("approved"), "asked")
+    backend.show(where, approval(), "ask")
+    backend.stand(where, "waiting")
 
 
 async def drawn(room: Room) -> None:
@@ -105,11 +107,13 @@ async def test_at_320_pixels_all_is_in_reach(tmp_path: Path) -> None:
         await drawn(room)
         long = "x" * 300
         step = PlanStep(id="1", text=long, note=long)
-        room.server.desk.show(room.where, SaidView(name="o", text=long), "said2")
-        room.server.desk.show(room.where, PlanView(title=long, steps=(step,)), "plan2")
-        room.server.desk.show(room.where, ReplyView(text=f"`{long}`\n\n```\n{long}\n```"), "reply2")
+        room.server.backend.show(room.where, SaidView(name="o", text=long), "said2")
+        room.server.backend.show(room.where, PlanView(title=long, steps=(step,)), "plan2")
+        room.server.backend.show(
+            room.where, ReplyView(text=f"`{long}`\n\n```\n{long}\n```"), "reply2"
+        )
         file = MediaFile(ref="o1/x", name=f"{long}.zip", mime="application/zip", size=1)
-        room.server.desk.show(room.where, Media(files=(file,), caption=long), "media2")
+        room.server.backend.show(room.where, Media(files=(file,), caption=long), "media2")
         await room.shows(".media", ".zip")
         await fits(room)
         small = await room.page.js(
@@ -141,11 +145,11 @@ async def test_on_a_small_phone_an_empty_conversation_begins_with_its_heading(
 
 async def test_on_a_german_phone_words_stay_whole(tmp_path: Path) -> None:
     async with opened(tmp_path, language="de", look=(390, 844, "light")) as room:
-        page, desk = room.page, room.server.desk
+        page, backend = room.page, room.server.backend
         heads = "".join(f"| Spalte{n} " for n in range(9)) + "|\n" + "|---" * 9 + "|\n"
-        desk.show(room.where, replace(activity(), language="de"), "activity")
-        desk.show(room.where, ReplyView(text=f"{heads}\n![Katze](https://e.org/x.png)"), "reply")
-        desk.stand(room.where, "running")
+        backend.show(room.where, replace(activity(), language="de"), "activity")
+        backend.show(room.where, ReplyView(text=f"{heads}\n![Katze](https://e.org/x.png)"), "reply")
+        backend.stand(room.where, "running")
         await room.shows(".reply", "Katze")
         await page.until("!document.querySelector('#stop').hidden")
         await settle(room)
@@ -199,7 +203,7 @@ async def test_axe_finds_nothing_serious(
         await room.shows("#palette", "/mode")
         assert await faults(room, axe) == [], "with the palette"
         long = replace(approval().proposals[0], arguments="\n".join(map(str, range(40))))
-        room.server.desk.show(room.where, replace(approval(), proposals=(long,)), "ask2")
+        room.server.backend.show(room.where, replace(approval(), proposals=(long,)), "ask2")
         await room.shows(".card", "18 more lines")
         if size == PHONE:
             await room.page.click("#menu")
@@ -239,9 +243,9 @@ async def test_on_a_phone_what_one_said_has_room_around_it_while_it_is_worked_at
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, look=(390, 844, "light")) as room:
-        room.server.desk.show(room.where, SaidView(name="owner", text="Run it"), "said")
-        room.server.desk.stand(room.where, "running")
-        room.server.desk.show(room.where, activity(), "activity")
+        room.server.backend.show(room.where, SaidView(name="owner", text="Run it"), "said")
+        room.server.backend.stand(room.where, "running")
+        room.server.backend.show(room.where, activity(), "activity")
         await room.shows("#log .activity", "")
         await room.page.until("document.querySelector('#log').dataset.state === 'running'")
         below = await room.page.js(
@@ -263,7 +267,9 @@ At 09:00, Monday through Friday (Europe/Berlin)
 async def test_the_facts_of_a_job_stand_in_two_columns(tmp_path: Path) -> None:
     async with opened(tmp_path, look=(*WIDE, "light")) as room:
         buttons = (Button(label="Confirm", token="q:c:1", style="good"),)
-        room.server.desk.show(room.where, ChoiceCard(question="c", text=JOB, buttons=buttons), "c")
+        room.server.backend.show(
+            room.where, ChoiceCard(question="c", text=JOB, buttons=buttons), "c"
+        )
         await room.shows(".card .facts", "in this chat")
         assert await room.texts(".card dt") == ["Next", "Report", "Task"]
         assert (await room.texts(".card dd"))[
@@ -298,7 +304,7 @@ nuqneH
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_code_has_colours_that_all_can_read(tmp_path: Path, scheme: str, axe: str) -> None:
     async with opened(tmp_path, look=(*WIDE, scheme)) as room:
-        room.server.desk.show(room.where, ReplyView(text=CODE), "reply")
+        room.server.backend.show(room.where, ReplyView(text=CODE), "reply")
         await room.page.until("document.querySelectorAll('.hl-keyword').length >= 4")
         shown = await room.page.js(
             "[...document.querySelectorAll('pre')].map((one) => one.textContent.trim())"

@@ -53,7 +53,7 @@ async def test_the_title_of_a_tab_in_the_back_counts_what_waits(tmp_path: Path) 
         await room.page.js(f"{hidden} && document.dispatchEvent(new Event('visibilitychange'))")
         await room.page.until("document.body.dataset.live === ''")
         there = room.server.address("c2")
-        room.server.desk.cards.append(WaitingCard(conversation=there, text="Deploy?", since=1.0))
+        room.server.backend.cards.append(WaitingCard(conversation=there, text="Deploy?", since=1.0))
         await room.page.until("document.title.startsWith('(1) ')")
 
 
@@ -83,7 +83,7 @@ async def test_a_file_that_was_cut_off_on_its_way_stays_to_be_tried_again(tmp_pa
 async def test_a_long_conversation_is_read_to_its_first_word_and_goes_on(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         for number in range(2_310):
-            room.server.desk.show(room.where, Notice(text=f"word {number}."), f"n{number}")
+            room.server.backend.show(room.where, Notice(text=f"word {number}."), f"n{number}")
         await room.page.call("Page.reload")
         await room.shows(".notice", "word 2309.")
         assert len(await room.texts(".notice")) == 100
@@ -94,7 +94,7 @@ async def test_a_long_conversation_is_read_to_its_first_word_and_goes_on(tmp_pat
             await room.page.until("!document.querySelector('#log').ariaBusy")
         words = [text.strip() for text in await room.texts(".notice")]
         assert words == [f"word {number}." for number in range(2_310)]
-        room.server.desk.show(room.where, Notice(text="And on."), "last")
+        room.server.backend.show(room.where, Notice(text="And on."), "last")
         await room.shows(".notice", "And on.")
 
 
@@ -114,7 +114,7 @@ async def test_many_events_at_once_are_laid_out_once_for_a_frame(tmp_path: Path)
         )
         before = await count_layouts(page)
         for number in range(1_000):
-            room.server.desk.show(room.where, Notice(text=f"word {number}."), f"n{number}")
+            room.server.backend.show(room.where, Notice(text=f"word {number}."), f"n{number}")
         await room.shows(".notice", "word 999.")
         frames = await page.js("frames")
         assert isinstance(frames, int)
@@ -125,15 +125,15 @@ async def test_many_events_at_once_are_laid_out_once_for_a_frame(tmp_path: Path)
 
 async def test_what_came_while_a_tab_was_in_the_back_is_all_there(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, Notice(text="word 0."), "n0")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, Notice(text="word 0."), "n0")
         await room.shows(".notice", "word 0.")
         hide = "Object.defineProperty(document, 'hidden', {get: () => %s, configurable: true})"
         hide += " && document.dispatchEvent(new Event('visibilitychange'))"
         await page.js(hide % "true")
         await page.until("document.body.dataset.live === ''")
         for number in range(1, 230):
-            desk.show(room.where, Notice(text=f"word {number}."), f"n{number}")
+            backend.show(room.where, Notice(text=f"word {number}."), f"n{number}")
         await page.js(hide % "false")
         await page.until("document.querySelectorAll('.notice').length === 230")
         words = [text.strip() for text in await room.texts(".notice")]
@@ -148,7 +148,7 @@ async def test_a_reader_of_what_is_nowhere_any_more_is_told(
     async with serve(tmp_path) as server:
         where = server.address("c1")
         if begun_anew:
-            server.desk.show(where, Notice(text="new"), "n1")
+            server.backend.show(where, Notice(text="new"), "n1")
         path = "/api/conversations/c1/events?after=7"
         async with asyncio.timeout(PATIENCE), server.http.get(path) as answer:
             await answer.content.readuntil(b"event: removed\n")

@@ -1,4 +1,4 @@
-"""The page as a person uses it: a real browser, the real API, a FakeDesk behind it."""
+"""The page as a person uses it: a real browser, the real API, a FakeBackend behind it."""
 
 import re
 from pathlib import Path
@@ -50,28 +50,28 @@ XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 
 async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
+        backend, page = room.server.backend, room.page
         await page.until("!document.querySelector('#empty').hidden")
         await room.write("How is the weather in Berlin?")
         said = await room.next()
         assert isinstance(said, MessageReceived)
         assert said.text == "How is the weather in Berlin?"
         await room.shows("#pending .later", "Pending")
-        desk.show(room.where, SaidView(name="owner", text=said.text), "said")
+        backend.show(room.where, SaidView(name="owner", text=said.text), "said")
         await room.shows("#log .said", "Berlin")
         await page.until("!document.querySelector('#pending').childElementCount")
-        desk.stand(room.where, "running")
-        desk.show(room.where, activity(), "activity")
+        backend.stand(room.where, "running")
+        backend.show(room.where, activity(), "activity")
         await page.until("!document.querySelector('#stop').hidden")
-        desk.grow(room.where, "Berlin is **2")
-        desk.grow(room.where, "Berlin is **2 °C**")
+        backend.grow(room.where, "Berlin is **2")
+        backend.grow(room.where, "Berlin is **2 °C**")
         await room.shows(".growing", "Berlin is **2 °C**")
         grown = "Berlin 🎉 is **2 °C**\n\n```\nx = 1\n```\n\nAnd **then"
-        desk.grow(room.where, grown)
+        backend.grow(room.where, grown)
         await room.shows(".growing .finished strong", "2 °C")
         await room.shows(".growing .finished pre", "x = 1")
         assert await room.texts(".growing > span") == ["And **then"]
-        desk.grow(room.where, f"{grown}** more\n\n- a\n\nLast")
+        backend.grow(room.where, f"{grown}** more\n\n- a\n\nLast")
         await room.shows(".growing .finished", "then more")
         apart = (
             "[...document.querySelectorAll('.growing .html')].map((one, n, all) => all[n + 1] &&"
@@ -81,15 +81,15 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
         assert all(gap == 12 for gap in gaps[:-1]) and len(gaps) > 1, "as in the finished answer"
         assert await room.texts(".growing .finished strong") == ["2 °C", "then"]
         assert await room.texts(".growing > span") == ["Last"]
-        desk.stand(room.where, "idle")
-        desk.show(room.where, ReplyView(text=ANSWER), "reply")
+        backend.stand(room.where, "idle")
+        backend.show(room.where, ReplyView(text=ANSWER), "reply")
         await room.shows("#log .reply strong", "2 °C")
         await page.until("document.querySelector('#stop').hidden")
         assert await room.texts(".growing") == []
         assert await room.texts(".line .mark-of") == ["☑", "✕", "◐", "☐"]
         await page.click(".activity summary")
         await page.until("document.querySelector('.activity details').open")
-        desk.show(room.where, activity("Now the list."), "activity")
+        backend.show(room.where, activity("Now the list."), "activity")
         await room.shows(".activity", "Now the list.")
         await page.until("document.querySelector('.activity details').open")
         await room.shows("#list a[aria-current]", "weather in Berlin")
@@ -101,14 +101,14 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
 
 async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, approval(), "ask")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, approval(), "ask")
         await room.shows(".card.open pre", "rm -r build/")
         await room.shows(".card.open .risk", "high risk")
         await page.click(".card .reason summary")
         await page.click(".card .reason textarea")
         await page.type("looks fine")
-        desk.show(room.where, msgspec.structs.replace(approval(), rule="Just this once"), "ask")
+        backend.show(room.where, msgspec.structs.replace(approval(), rule="Just this once"), "ask")
         await room.shows(".card.open", "Just this once")
         await page.until("document.activeElement.dataset.keep === 'reason'")
         assert await page.js("document.querySelector('.card .reason textarea').value")
@@ -121,12 +121,14 @@ async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
         await room.server.adapter.tell(where, press.press, "Somebody was faster.")
         await room.shows("#toast", "Somebody was faster.")
         await page.until("!document.querySelector('.card .bad').disabled")
-        desk.show(room.where, approval("approved"), "ask")
+        backend.show(room.where, approval("approved"), "ask")
         await room.shows(".card.approved .outcome", "Approved once by owner")
         assert await room.texts(".card button") == []
 
         choices = (Button(label="Train", token="q:c:1"), Button(label="Plane", token="q:c:2"))
-        desk.show(room.where, ChoiceCard(question="c", text="**How**?", buttons=choices), "choice")
+        backend.show(
+            room.where, ChoiceCard(question="c", text="**How**?", buttons=choices), "choice"
+        )
         await room.shows(".card.choice strong", "How")
         await page.js("document.querySelector('.card.choice button:nth-child(2)').focus()")
         await page.press("Enter", 13)
@@ -134,7 +136,7 @@ async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
         assert isinstance(press, ButtonPressed)
         assert press.token == "q:c:2"
 
-        desk.show(room.where, FormCard(question="f", text="Which day?", token="q:f:x"), "form")
+        backend.show(room.where, FormCard(question="f", text="Which day?", token="q:f:x"), "form")
         await page.click(".card.form textarea")
         await page.type("On Monday")
         await page.press("Enter", 13)
@@ -144,31 +146,31 @@ async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
         answered = FormCard(
             question="f", text="Which day?", token="q:f:x", state="answered", outcome="On Monday"
         )
-        desk.show(room.where, answered, "form")
+        backend.show(room.where, answered, "form")
         await room.shows(".card.answered .outcome", "On Monday")
 
 
 async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.stand(room.where, "running")
-        desk.show(room.where, SaidView(name="owner", text="Count to a million"), "said")
-        desk.grow(room.where, "1, 2, 3")
+        backend, page = room.server.backend, room.page
+        backend.stand(room.where, "running")
+        backend.show(room.where, SaidView(name="owner", text="Count to a million"), "said")
+        backend.grow(room.where, "1, 2, 3")
         await room.write("And backwards")
         assert isinstance(await room.next(), MessageReceived)
         await room.shows("#pending", "And backwards")
         await page.until("!document.querySelector('#stop').hidden")
         await page.click("#stop")
         assert isinstance(await room.next(), StopPressed)
-        desk.stand(room.where, "idle")
+        backend.stand(room.where, "idle")
         stopped = ReplyView(text="1, 2, 3", state="stopped", note="Stopped by owner.")
-        desk.show(room.where, stopped, "reply")
+        backend.show(room.where, stopped, "reply")
         await room.shows(".reply .note", "Stopped by owner.")
         await room.write("/jobs pause 3")
         command = await room.next()
         assert isinstance(command, CommandGiven)
         assert (command.name, command.arguments) == ("jobs", "pause 3")
-        desk.failing = True
+        backend.failing = True
         await room.write("Does not fit on the disk")
         await room.shows("#toast", "Nothing was done")
         assert await page.js("document.querySelector('#text').value") == "Does not fit on the disk"
@@ -177,20 +179,20 @@ async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
 
 async def test_hostile_markdown_does_nothing_in_a_browser(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.stand(room.where, "running")
-        desk.show(room.where, SaidView(name="<b>", text=XSS), "said")
-        desk.grow(room.where, XSS)
+        backend, page = room.server.backend, room.page
+        backend.stand(room.where, "running")
+        backend.show(room.where, SaidView(name="<b>", text=XSS), "said")
+        backend.grow(room.where, XSS)
         await room.shows(".growing", "<script>")
-        desk.show(room.where, ReplyView(text=XSS), "reply")
-        desk.show(room.where, Notice(text=XSS, tone="error"), "notice")
+        backend.show(room.where, ReplyView(text=XSS), "reply")
+        backend.show(room.where, Notice(text=XSS, tone="error"), "notice")
         line = ToolLine(call_id='"><x>', tool=XSS, summary=XSS, state="done", output=XSS)
-        desk.show(room.where, Activity(lines=(line,), words=XSS), "activity")
+        backend.show(room.where, Activity(lines=(line,), words=XSS), "activity")
         evil = ProposalLine(tool=XSS, arguments=XSS, reason=XSS, risk="low", detail=XSS)
         button = Button(label=XSS, token=XSS)
         card = ApprovalCard(question=XSS, asker=XSS, proposals=(evil,), buttons=(button,))
-        desk.show(room.where, card, "card")
-        desk.show(room.where, FormCard(question="f", text=XSS, token="q:f:x"), "form")
+        backend.show(room.where, card, "card")
+        backend.show(room.where, FormCard(question="f", text=XSS, token="q:f:x"), "form")
         await room.shows(".card.form", "<script>")
         assert await page.js("typeof window.__x") == "undefined"
         assert await page.js("document.querySelectorAll('#main img, #main script').length") == 0
@@ -200,14 +202,14 @@ async def test_hostile_markdown_does_nothing_in_a_browser(tmp_path: Path) -> Non
 
 async def test_a_lost_connection_comes_back_with_what_was_missed(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, Notice(text="before"), "n1")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, Notice(text="before"), "n1")
         await room.shows(".notice", "before")
         await page.call("Network.emulateNetworkConditions", offline=True, latency=0,
                         downloadThroughput=-1, uploadThroughput=-1)  # fmt: skip
         room.server.adapter._streams.close()
         await room.shows("#banner", "Connection lost")
-        desk.show(room.where, Notice(text="meanwhile"), "n2")
+        backend.show(room.where, Notice(text="meanwhile"), "n2")
         await page.call("Network.emulateNetworkConditions", offline=False, latency=0,
                         downloadThroughput=-1, uploadThroughput=-1)  # fmt: skip
         await room.shows(".notice", "meanwhile")
@@ -218,8 +220,8 @@ async def test_a_lost_connection_comes_back_with_what_was_missed(tmp_path: Path)
 
 async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, SaidView(name="owner", text="The first one"), "said")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, SaidView(name="owner", text="The first one"), "said")
         await room.shows("#log", "The first one")
         await page.click("#new")
         await page.until("location.hash !== '#c=c1' && !document.querySelector('#empty').hidden")
@@ -229,7 +231,7 @@ async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
         said = await room.next()
         assert isinstance(said, MessageReceived)
         assert said.conversation.id != room.where
-        desk.show(said.conversation.id, SaidView(name="owner", text="Another"), "said")
+        backend.show(said.conversation.id, SaidView(name="owner", text="Another"), "said")
         await room.shows("#list", "The first one")
         await room.shows("#list", "Another")  # or it moves away from under the pointer
         await page.click("#list a[href='#c=c1']")
@@ -239,14 +241,14 @@ async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
 
 async def test_on_a_phone_nothing_sticks_out(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, SaidView(name="owner", text="How is the weather in Berlin and Oslo, and can you "
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, SaidView(name="owner", text="How is the weather in Berlin and Oslo, and can you "
                                    "release the site?"), "said")  # fmt: skip
-        desk.show(room.where, activity(), "activity")
-        desk.show(room.where, ReplyView(text=ANSWER + "\n\n" + "x" * 300), "reply")
-        desk.show(room.where, Notice(text="The demo model answers: it is scripted."), "notice")
-        desk.show(room.where, approval(), "ask")
-        desk.show(room.where, approval("approved"), "asked")
+        backend.show(room.where, activity(), "activity")
+        backend.show(room.where, ReplyView(text=ANSWER + "\n\n" + "x" * 300), "reply")
+        backend.show(room.where, Notice(text="The demo model answers: it is scripted."), "notice")
+        backend.show(room.where, approval(), "ask")
+        backend.show(room.where, approval("approved"), "asked")
         await room.shows(".card", "Approved once")
         for width in (1200, 760, 390, 320):
             await page.look(width, 800)
@@ -302,16 +304,16 @@ async def test_a_person_looks_where_they_are_signed_in_and_signs_out(
 
 async def test_reading_above_is_not_disturbed(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
+        backend, page = room.server.backend, room.page
         for number in range(150):
-            desk.show(room.where, Notice(text=f"word {number}"), f"n{number}")
+            backend.show(room.where, Notice(text=f"word {number}"), f"n{number}")
         await room.shows(".notice", "word 149")
         await page.until(
             "document.querySelector('#scroll').scrollHeight - document.querySelector('#scroll').scrollTop - document.querySelector('#scroll').clientHeight < 2"
         )
         await page.js("document.querySelector('#scroll').scrollTop = 700")
         await page.until("!document.querySelector('#down').hidden")
-        desk.show(room.where, ReplyView(text="# End"), "reply")
+        backend.show(room.where, ReplyView(text="# End"), "reply")
         await room.shows("h1", "End")
         assert await page.js("document.querySelector('#scroll').scrollTop") == 700
         await page.click("#down")
@@ -402,15 +404,15 @@ def test_the_language_is_the_best_liked_one_that_we_speak(accepted: str, languag
 
 async def test_moments_stand_in_the_readers_own_time(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
+        backend, page = room.server.backend, room.page
         await page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
         at = 1_790_000_000
         zoned, bare = (mark_moment(at, f"2026-09-21 14:13{zone}") for zone in (" UTC", ""))
         decided = replace(approval("approved"), outcome=f"Approved by Ann, {zoned}.")
-        desk.show(room.where, decided, "asked")
-        desk.show(room.where, Notice(text=f"**Next**: {bare}, {zoned}"), "notice")
+        backend.show(room.where, decided, "asked")
+        backend.show(room.where, Notice(text=f"**Next**: {bare}, {zoned}"), "notice")
         report = ReportView(title="Hosts", text="2026-09-21 it was", note=f"Due {zoned}")
-        desk.show(room.where, report, "report")
+        backend.show(room.where, report, "report")
         await room.shows(".report .note", "11:13")
         told = ".approval summary, .notice, .report .note"
         shown = [text.strip().replace("\u202f", " ") for text in await room.texts(told)]
@@ -427,9 +429,9 @@ async def test_moments_stand_in_the_readers_own_time(tmp_path: Path) -> None:
 async def test_a_card_that_asked_nothing_says_only_what_became_of_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         gone = ChoiceCard(question="", text="Incidents was deleted.", buttons=(), state="cancelled")
-        room.server.desk.show(room.where, gone, "jobs")
+        room.server.backend.show(room.where, gone, "jobs")
         asked = ChoiceCard(question="q", text="Which way?", buttons=(), state="cancelled")
-        room.server.desk.show(room.where, asked, "asked")
+        room.server.backend.show(room.where, asked, "asked")
         await room.shows(".choice", "Which way?")
         assert [text.split() for text in await room.texts(".choice")] == [
             ["Incidents", "was", "deleted."],

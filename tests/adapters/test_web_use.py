@@ -106,11 +106,11 @@ async def test_an_example_is_sent_by_one_press_and_leaves_a_draft_alone(tmp_path
 
 async def test_a_command_in_a_text_is_a_button(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, ReplyView(text=say("memory_usage")), "reply")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, ReplyView(text=say("memory_usage")), "reply")
         await room.shows(".reply", "Write /memory, /memory forget")
         assert await room.texts(".reply .html button") == [], "a model makes none"
-        desk.show(room.where, Notice(text=say("memory_usage")), "notice")
+        backend.show(room.where, Notice(text=say("memory_usage")), "notice")
         await room.shows(".notice .command", "/memory")
         written = ["/memory", "/memory forget", "/memory clear", "/memory off", "/memory on"]
         assert await room.texts(".notice .command") == written
@@ -221,11 +221,11 @@ async def test_a_chosen_appearance_is_remembered(tmp_path: Path) -> None:
 
 async def test_search_finds_by_words_and_keyboard(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.server.address("c2"), SaidView(name="o", text="A parcel"), "said")
-        desk.show(room.server.address("c2"), ReplyView(text="It waits in Cologne"), "reply")
-        desk.show(room.where, SaidView(name="o", text="The weather"), "said")
-        desk.stand(room.where, "running")
+        backend, page = room.server.backend, room.page
+        backend.show(room.server.address("c2"), SaidView(name="o", text="A parcel"), "said")
+        backend.show(room.server.address("c2"), ReplyView(text="It waits in Cologne"), "reply")
+        backend.show(room.where, SaidView(name="o", text="The weather"), "said")
+        backend.stand(room.where, "running")
         await room.shows("#list", "The weather")
         await page.click("#search")
         await page.type("cologne")
@@ -241,13 +241,13 @@ async def test_search_finds_by_words_and_keyboard(tmp_path: Path) -> None:
 
 async def test_search_shows_the_line_and_leads_to_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page, there = room.server.desk, room.page, room.server.address("c2")
-        desk.show(there, SaidView(name="o", text="A parcel"), "said")
+        backend, page, there = room.server.backend, room.page, room.server.address("c2")
+        backend.show(there, SaidView(name="o", text="A parcel"), "said")
         line = f"{'far ' * 40}it waits in **Cologne** <b>and</b> in (Bonn), Cologne again. {'so ' * 60}"
-        desk.show(there, ReplyView(text=f"First line\n\n{line}"), "reply")
+        backend.show(there, ReplyView(text=f"First line\n\n{line}"), "reply")
         for n in range(150):
-            desk.show(there, ReplyView(text=f"{n}\n\nsomething else"), f"reply{n}")
-        desk.show(room.where, SaidView(name="o", text="The weather"), "said")
+            backend.show(there, ReplyView(text=f"{n}\n\nsomething else"), f"reply{n}")
+        backend.show(room.where, SaidView(name="o", text="The weather"), "said")
         await page.click("#search")
         await page.type("cologne (bonn")
         await page.until("document.querySelectorAll('#list a').length === 1")
@@ -268,7 +268,7 @@ async def test_search_shows_the_line_and_leads_to_it(tmp_path: Path) -> None:
 async def test_a_waiting_message_is_edited_and_withdrawn(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         page = room.page
-        room.server.desk.stand(room.where, "running")
+        room.server.backend.stand(room.where, "running")
         await room.write("frist")
         said = await room.next()
         assert isinstance(said, MessageReceived)
@@ -291,23 +291,23 @@ async def test_a_waiting_message_is_edited_and_withdrawn(tmp_path: Path) -> None
 async def test_a_waiting_messages_buttons_stay_while_other_things_are_drawn(tmp_path: Path) -> None:
     """One that were drawn anew between its press and its release would not be pressed."""
     async with opened(tmp_path) as room:
-        desk = room.server.desk
-        desk.stand(room.where, "running")
+        backend = room.server.backend
+        backend.stand(room.where, "running")
         await room.write("first")
         assert isinstance(await room.next(), MessageReceived)
         await room.shows("#pending .later", "Pending")
         await room.page.js("document.querySelector('#pending .link').dataset.pressed = 'yes'")
-        desk.show(room.where, ReportView(title="Every day", text="Fine", note="Job 3"), "report")
+        backend.show(room.where, ReportView(title="Every day", text="Fine", note="Job 3"), "report")
         await room.shows(".report", "Fine")
         assert await room.texts("#pending [data-pressed]") == ["Edit"]
 
 
 async def test_plans_pictures_and_reports_are_drawn(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, plan(), "plan")
-        desk.show(room.where, media(room), "media")
-        desk.show(
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, plan(), "plan")
+        backend.show(room.where, media(room), "media")
+        backend.show(
             room.where, ReportView(title="Every day", text="**Fine**", note="Job 3"), "report"
         )
         await room.shows(".report strong", "Fine")
@@ -331,12 +331,12 @@ async def test_a_long_call_shows_head_and_tail_and_all_of_it_in_details(tmp_path
         command = "\\n".join(f"line {n}" for n in range(40))
         long = replace(approval().proposals[0], arguments=f'{{"command": "{command}"}}')
         card = replace(approval(), proposals=(long,))
-        room.server.desk.show(room.where, card, "ask")
+        room.server.backend.show(room.where, card, "ask")
         await room.shows(".card", "18 more lines")
         shown, _ = await room.texts(".card pre")
         assert shown.startswith("line 0") and shown.endswith("line 39")
         await room.page.click(".card .proposal summary")
-        room.server.desk.show(room.where, replace(card, rule="only this"), "ask")
+        room.server.backend.show(room.where, replace(card, rule="only this"), "ask")
         await room.shows(".card", "only this")
         await room.page.until("document.querySelector('.card .proposal details').open")
         assert "line 20" in (await room.texts(".card pre"))[1]
@@ -389,16 +389,16 @@ async def test_a_picture_is_seen_before_it_is_sent(tmp_path: Path) -> None:
 
 async def test_in_german_every_word_is(tmp_path: Path) -> None:
     async with opened(tmp_path, language="de") as room:
-        desk, page = room.server.desk, room.page
+        backend, page = room.server.backend, room.page
         assert await page.js("document.documentElement.lang") == "de"
         await room.shows("#empty", "Was kann ich für Sie tun?")
-        desk.show(room.where, approval(), "ask")
+        backend.show(room.where, approval(), "ask")
         await room.shows(".card h2", "Darf das laufen?")
         await room.shows(".card .risk", "hohes Risiko")
         file = MediaFile(ref="o1/a.md", name="a.md", mime="text/markdown", size=449)
-        desk.show(room.where, Media(files=(file,)), "media")
+        backend.show(room.where, Media(files=(file,)), "media")
         await room.shows(".download small", "449 Byte")
-        desk.stand(room.where, "waiting")
+        backend.stand(room.where, "waiting")
         await room.shows("#state", "Wartet auf Sie")
         await room.write("hallo")
         said = await room.next()
@@ -408,10 +408,10 @@ async def test_in_german_every_word_is(tmp_path: Path) -> None:
 
 async def test_hostile_plans_files_and_titles_do_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.room(room.where).title = XSS
+        backend, page = room.server.backend, room.page
+        backend.room(room.where).title = XSS
         step = PlanStep(id=XSS, text=XSS, note=XSS)
-        desk.show(room.where, PlanView(title=XSS, steps=(step,), outcome=XSS), "plan")
+        backend.show(room.where, PlanView(title=XSS, steps=(step,), outcome=XSS), "plan")
         files = tuple(
             MediaFile(ref=ref, name=XSS, mime=mime, size=449)
             for ref, mime in (
@@ -420,8 +420,8 @@ async def test_hostile_plans_files_and_titles_do_nothing(tmp_path: Path) -> None
                 ("//evil", "image/png"),
             )
         )
-        desk.show(room.where, Media(files=files, caption=XSS), "media")
-        desk.show(room.where, ReportView(title=XSS, text=XSS, note=XSS), "report")
+        backend.show(room.where, Media(files=files, caption=XSS), "media")
+        backend.show(room.where, ReportView(title=XSS, text=XSS, note=XSS), "report")
         await room.shows(".report", "<script>")
         await room.shows(".download small", "449 bytes")
         await room.shows("#title", "<script>")
@@ -441,9 +441,9 @@ async def test_hostile_plans_files_and_titles_do_nothing(tmp_path: Path) -> None
 
 async def test_a_finished_answer_is_read_out_and_a_growing_one_is_not(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.stand(room.where, "running")
-        desk.grow(room.where, "one")
+        backend, page = room.server.backend, room.page
+        backend.stand(room.where, "running")
+        backend.grow(room.where, "one")
         await room.shows(".growing", "one")
         live = "document.querySelector('.growing').getAttribute('aria-live')"
         assert await page.js(live) == "off"
@@ -452,7 +452,7 @@ async def test_a_finished_answer_is_read_out_and_a_growing_one_is_not(tmp_path: 
             ".forEach((node) => said.push(node.className)))).observe(document.querySelector('#log'),"
             " {childList: true})"
         )
-        desk.show(room.where, ReplyView(text="one two"), "reply")
+        backend.show(room.where, ReplyView(text="one two"), "reply")
         await room.shows("article.reply", "one two")
         assert await page.js("said") == ["reply"]
         assert await page.js("document.querySelector('#log').getAttribute('aria-live')") == "polite"
@@ -470,21 +470,21 @@ async def test_what_a_command_writes_is_seen_while_it_runs(tmp_path: Path) -> No
         )
 
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.stand(room.where, "running")
-        desk.show(room.where, lines("running"), "activity")
+        backend, page = room.server.backend, room.page
+        backend.stand(room.where, "running")
+        backend.show(room.where, lines("running"), "activity")
         await room.shows(".activity li.running", "make")
-        desk.print(room.where, "c1", "x" * 5_000 + "\n")
-        desk.print(room.where, "c1", XSS)
+        backend.print(room.where, "c1", "x" * 5_000 + "\n")
+        backend.print(room.where, "c1", XSS)
         await room.shows(".live-out", "evil.invalid")
         written = await page.js("document.querySelector('.live-out').textContent")
         assert isinstance(written, str) and len(written) == 2_000 and written.endswith(XSS)
         assert await page.js("window.__x === undefined") is True
-        desk.show(room.where, lines("running", "running"), "activity")
+        backend.show(room.where, lines("running", "running"), "activity")
         await room.shows(".activity li:nth-child(2)", "make")
         assert await page.js("document.querySelectorAll('.live-out').length") == 1
-        desk.print(room.where, "none", "of nobody")
-        desk.show(room.where, lines("done", "running", output="all of it"), "activity")
+        backend.print(room.where, "none", "of nobody")
+        backend.show(room.where, lines("done", "running", output="all of it"), "activity")
         await room.shows(".activity li.done", "make")
         assert await page.js("document.querySelectorAll('.live-out').length") == 0
 
@@ -504,8 +504,8 @@ async def test_a_and_d_decide_the_only_card_that_waits(
     tmp_path: Path, key: str, code: int, token: str
 ) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, approval(), "ask")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, approval(), "ask")
         await room.shows(".card.open", "rm -r build/")
         await page.click("#text")
         await page.type(key)  # whoever types decides nothing
@@ -514,15 +514,15 @@ async def test_a_and_d_decide_the_only_card_that_waits(
         await page.press(key, code)
         press = await room.next()
         assert isinstance(press, ButtonPressed) and press.token == f"q:a1:{token}"
-        desk.show(room.where, approval("approved"), "ask")
+        backend.show(room.where, approval("approved"), "ask")
         await room.shows(".card.approved", "Approved once by owner")
         await page.until(f"{FOCUS}.matches('.card.approved summary')")  # where it was
 
 
 async def test_the_keys_that_decide_can_be_switched_off(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, approval(), "ask")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, approval(), "ask")
         await room.shows(".card.open", "rm -r build/")
         await page.click("#keys")
         await room.shows("#keys", "off")
@@ -541,13 +541,13 @@ async def test_the_keys_that_decide_can_be_switched_off(tmp_path: Path) -> None:
 
 async def test_of_several_cards_the_one_in_focus_is_decided(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
+        backend, page = room.server.backend, room.page
         for name in ("a1", "a2"):
             card = approval()
             buttons = tuple(
                 replace(one, token=one.token.replace("a1", name)) for one in card.buttons
             )
-            desk.show(room.where, replace(card, question=name, buttons=buttons), name)
+            backend.show(room.where, replace(card, question=name, buttons=buttons), name)
         await page.until("document.querySelectorAll('.card.open').length === 2")
         await leave_field(room)
         await page.press("a", 65)  # which one?
@@ -559,21 +559,21 @@ async def test_of_several_cards_the_one_in_focus_is_decided(tmp_path: Path) -> N
 
 async def test_a_refused_press_leaves_the_focus_on_its_button(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, approval(), "ask")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, approval(), "ask")
         await room.shows(".card.open", "rm -r build/")
         await page.js("document.querySelector('.card .good').focus()")
         await page.press("Enter", 13)
         press = await room.next()
         assert isinstance(press, ButtonPressed)
-        desk.show(room.where, replace(approval(), rule="Just this once"), "ask")
+        backend.show(room.where, replace(approval(), rule="Just this once"), "ask")
         await room.shows(".card.open", "Just this once")
         await page.until(f"{FOCUS}.matches('.card .good')")
 
 
 async def test_escape_closes_a_note(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        room.server.desk.show(room.where, approval(), "ask")
+        room.server.backend.show(room.where, approval(), "ask")
         await room.shows(".card.open", "rm -r build/")
         await room.page.click(".card .reason summary")
         await room.page.click(".card .reason textarea")
@@ -584,12 +584,12 @@ async def test_escape_closes_a_note(tmp_path: Path) -> None:
 
 async def test_escape_in_the_empty_field_stops_what_runs(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
+        backend, page = room.server.backend, room.page
         await page.click("#text")
-        desk.stand(room.where, "waiting")
+        backend.stand(room.where, "waiting")
         await page.until("document.querySelector('#log').dataset.state === 'waiting'")
         await press(room, "Escape")  # what waits for a decision is withdrawn by no slip
-        desk.stand(room.where, "running")
+        backend.stand(room.where, "running")
         await page.until("document.querySelector('#log').dataset.state === 'running'")
         await page.type("/x")
         await press(room, "Escape")  # nor is anything stopped while somebody writes
@@ -601,8 +601,8 @@ async def test_escape_in_the_empty_field_stops_what_runs(tmp_path: Path) -> None
 
 async def test_up_in_the_empty_field_takes_up_the_last_message(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
-        desk, page = room.server.desk, room.page
-        desk.show(room.where, SaidView(name="owner", text="Count to ten"), "said")
+        backend, page = room.server.backend, room.page
+        backend.show(room.where, SaidView(name="owner", text="Count to ten"), "said")
         await room.shows(".said", "Count to ten")
         await page.click("#text")
         await page.type("x")

@@ -256,7 +256,7 @@ class WebCase(AdapterCase):
         super().__init__()
         self.server, self.adapter = server, server.adapter
         self.where = read_conversation(server.address("c1"))
-        server.desk.accept = self.store.accept  # type: ignore[method-assign]
+        server.backend.accept = self.store.accept  # type: ignore[method-assign]
         self._message: dict[str, str] = {}
         self._keys = 0
 

@@ -1,4 +1,4 @@
-"""The web adapter on a free loopback port with a FakeDesk behind it, and an open page of it."""
+"""The web adapter on a free loopback port with a FakeBackend behind it, and an open page of it."""
 
 import asyncio
 import contextlib
@@ -16,10 +16,10 @@ from adapters.web.sessions import SessionBook
 from gateway.messages import Inbound
 from gateway.views import Activity, ApprovalCard, Button, ProposalLine, ToolLine
 from tests.fakes.browser import Page, browse
-from tests.fakes.desk import FakeDesk
-from tests.fakes.job_desk import FakeJobDesk
+from tests.fakes.job_backend import FakeJobBackend
 from tests.fakes.ports import free_port
 from tests.fakes.waiting import PATIENCE
+from tests.fakes.web_backend import FakeBackend
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 TOKEN = "the-api-token-of-the-page"
@@ -53,8 +53,8 @@ class WebServer:
 
     url: str
     port: int
-    desk: FakeDesk
-    jobs: FakeJobDesk
+    backend: FakeBackend
+    jobs: FakeJobBackend
     gate: RequestGate
     adapter: WebAdapter
     http: ClientSession
@@ -73,20 +73,20 @@ class WebServer:
 async def serve(
     folder: Path,
     *,
-    desk: FakeDesk | None = None,
+    backend: FakeBackend | None = None,
     names: tuple[str, ...] = (),
     token: str | None = TOKEN,
 ) -> AsyncIterator[WebServer]:
     """Serve until the block ends."""
     port = free_port()
-    desk = desk or FakeDesk()
+    backend = backend or FakeBackend()
     gate = RequestGate(
         SECRET, SessionBook(DocumentShelf()), "127.0.0.1", port, names=names, api_token=token
     )
     outputs = folder / "outputs"
-    adapter = WebAdapter(desk, gate, folder / "uploads", outputs)
+    adapter = WebAdapter(backend, gate, folder / "uploads", outputs)
     app = web.Application()
-    jobs = FakeJobDesk()
+    jobs = FakeJobBackend()
     app.add_routes([*adapter.routes, *job_routes(jobs, gate)])
     runner = web.AppRunner(app, shutdown_timeout=0.2)
     await runner.setup()
@@ -98,7 +98,7 @@ async def serve(
             yield WebServer(
                 url=url,
                 port=port,
-                desk=desk,
+                backend=backend,
                 jobs=jobs,
                 gate=gate,
                 adapter=adapter,
@@ -175,7 +175,7 @@ async def opened(
 ) -> AsyncIterator[Room]:
     came: asyncio.Queue[Inbound] = asyncio.Queue()
     async with serve(folder, token=None) as server, browse() as page:
-        server.desk.on_accept = came.put_nowait
+        server.backend.on_accept = came.put_nowait
         await page.speak(language)
         await page.look(*look)
         cookie = await server.gate.begin_session("owner", "Chrome, Linux")

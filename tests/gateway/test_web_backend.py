@@ -1,4 +1,4 @@
-"""The desk over a real host: what the HTTP API sees of a conversation."""
+"""The backend over a real host: what the HTTP API sees of a conversation."""
 
 from pathlib import Path
 
@@ -20,23 +20,23 @@ def said(event: str, text: str) -> MessageReceived:
 async def test_a_message_its_views_and_its_conversation(tmp_path: Path) -> None:
     life = Life(tmp_path)
     async with life.living():
-        desk = GatewayBackend(life.host)
-        async with desk.watch(ROOM.id) as live:
-            await desk.accept([said("m1", "hello")])
+        backend = GatewayBackend(life.host)
+        async with backend.watch(ROOM.id) as live:
+            await backend.accept([said("m1", "hello")])
             shown = await anext(live)
             while not (isinstance(shown, Shown) and isinstance(shown.view, ReplyView)):
                 shown = await anext(live)
         await life.quiet()
         assert isinstance(shown, Shown)
-        latest = await desk.latest(ROOM.id, 10)
+        latest = await backend.latest(ROOM.id, 10)
         assert [one.view for one in latest if isinstance(one.view, ReplyView)] == [
             ReplyView(text="ack hello")
         ]
-        assert await desk.views(ROOM.id, 0, 10) == tuple(sorted(latest, key=lambda one: one.rev))
-        assert await desk.views(ROOM.id, latest[-1].rev, 10) == ()
-        (summary,) = await desk.recent(account_scope(ROOM), 10)
+        assert await backend.views(ROOM.id, 0, 10) == tuple(sorted(latest, key=lambda one: one.rev))
+        assert await backend.views(ROOM.id, latest[-1].rev, 10) == ()
+        (summary,) = await backend.recent(account_scope(ROOM), 10)
         assert (summary.conversation, summary.title, summary.state) == (ROOM.id, "hello", "idle")
-        assert await desk.recent(person_scope("web:ann"), 10) == ()
+        assert await backend.recent(person_scope("web:ann"), 10) == ()
 
 
 async def test_what_waits(tmp_path: Path) -> None:
@@ -44,12 +44,12 @@ async def test_what_waits(tmp_path: Path) -> None:
     async with life.living():
         life.agent.delays["model"] = 30.0
         life.adapter.abilities = Abilities(own_messages=False)
-        desk = GatewayBackend(life.host)
-        await desk.accept([said("m1", "first")])
+        backend = GatewayBackend(life.host)
+        await backend.accept([said("m1", "first")])
         await life.until(lambda: life.ledger.all("model"))
-        await desk.accept([said("m2", "second")])
-        await desk.accept([said("m2", "second")])
-        standing = await desk.read_standing(ROOM.id)
+        await backend.accept([said("m2", "second")])
+        await backend.accept([said("m2", "second")])
+        standing = await backend.read_standing(ROOM.id)
         assert [(one.name, one.text) for one in standing.waiting] == [("Ann", "second")]
         assert standing.state == "running"
 
@@ -58,8 +58,8 @@ async def test_what_waits(tmp_path: Path) -> None:
 async def test_roles_are_those_in_force_now(tmp_path: Path, person: str, role: str | None) -> None:
     life = Life(tmp_path)
     async with life.living():
-        desk, sender = GatewayBackend(life.host), Sender(platform="test", id=person)
-        assert await desk.find_role(sender) == role
+        backend, sender = GatewayBackend(life.host), Sender(platform="test", id=person)
+        assert await backend.find_role(sender) == role
         lists = {"test": AllowLists(admins=frozenset({person}))}
         life.services.access.replace_lists(lists, Policy())
-        assert await desk.find_role(sender) == "admin"
+        assert await backend.find_role(sender) == "admin"

@@ -552,7 +552,7 @@ async def test_what_has_a_name_can_be_renamed_whatever_came_first(
 ) -> None:
     """The state of a short turn may be read before its messages are, and not change any more."""
 
-    async def read_standing(desk: GatewayBackend, conversation: str) -> Standing:
+    async def read_standing(backend: GatewayBackend, conversation: str) -> Standing:
         return Standing(title="Always", state="idle", waiting=(), model="m")
 
     monkeypatch.setattr(GatewayBackend, "read_standing", read_standing)

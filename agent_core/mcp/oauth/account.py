@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from agent_core.mcp.oauth.flow import SignInGuard
-from agent_core.mcp.oauth.grants import ServerGrant, SignInDesk
+from agent_core.mcp.oauth.grants import ServerGrant, SignInPort
 from agent_core.mcp.settings import McpServer
 
 if TYPE_CHECKING:
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class ServerAccount:
-    """Signs requests to the server. Refreshed tokens are stored at `desk`."""
+    """Signs requests to the server. Refreshed tokens are stored in `sign_ins`."""
 
-    def __init__(self, grant: ServerGrant, desk: SignInDesk, guard: SignInGuard) -> None:
-        self._grant, self._desk, self._guard = grant, desk, guard
+    def __init__(self, grant: ServerGrant, sign_ins: SignInPort, guard: SignInGuard) -> None:
+        self._grant, self._sign_ins, self._guard = grant, sign_ins, guard
         self.is_over, self.wanted_scope = False, ""
         """Set when the server refused the tokens and no refresh gave new ones; and the scope that
         it asked for."""
@@ -28,7 +28,7 @@ class ServerAccount:
 
         def keep(grant: ServerGrant) -> None:
             self._grant = grant
-            self._desk.keep(server.name, grant)
+            self._sign_ins.keep(server.name, grant)
 
         def end(scope: str) -> None:
             self.is_over, self.wanted_scope = True, scope

@@ -55,7 +55,7 @@ class SignInOffer(Struct, frozen=True, kw_only=True):
     local: bool = False
 
 
-class SignInDesk(Protocol):
+class SignInPort(Protocol):
     """The sign-ins of one person, as one conversation reaches them."""
 
     @property

@@ -27,7 +27,7 @@ async def show_servers(call: Call) -> str:
     if call.command.name == "mcp" and len(call.words) > most:
         return refuse_words(call, most)
     where, sender = call.context.state.conversation, call.command.sender
-    servers = await call.context.services.agent.server_desk.list_servers(where, sender)
+    servers = await call.context.services.agent.server_directory.list_servers(where, sender)
     if not servers:
         return TEXTS.say("servers_none", call.language)
     return "\n\n".join(_describe(one, call.language) for one in servers)
@@ -51,7 +51,7 @@ def mean_prompt(arguments: str) -> Meaning:
 
 async def _sign_in(call: Call, server: str) -> str:
     where, language = call.context.state.conversation, call.language
-    offer = await call.context.services.agent.server_desk.offer_sign_in(
+    offer = await call.context.services.agent.server_directory.offer_sign_in(
         server, where, call.command.sender
     )
     if offer is None:
@@ -63,7 +63,7 @@ async def _sign_in(call: Call, server: str) -> str:
 
 
 async def _sign_out(call: Call, server: str) -> str:
-    done = call.context.services.agent.server_desk.sign_out(server, call.command.sender)
+    done = call.context.services.agent.server_directory.sign_out(server, call.command.sender)
     if done:
         call.context.state.note_audit(call.command.sender.key, "server_signed_out", server[:50])
     key: ServersKey = "signed_out" if done else "sign_in_none"

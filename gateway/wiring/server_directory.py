@@ -18,7 +18,7 @@ from gateway.services.sign_ins import SignIns
 
 
 class GatewayServers:
-    """`conversation.agent.ServerDesk`; `folder` holds descriptions of the servers' tools."""
+    """`conversation.agent.ServerDirectory`. `folder` holds descriptions of the servers' tools."""
 
     def __init__(
         self, tools: ToolSettings, folder: Path, file_store: FileStore, sign_ins: SignIns
@@ -33,8 +33,8 @@ class GatewayServers:
 
     def reach(self, circumstances: PolicyContext) -> ToolRegistry:
         """The servers as a turn's person reaches them."""
-        desk = self.sign_ins.desk(circumstances.sender, circumstances.conversation)
-        return PersonalServers(self.servers, desk)
+        sign_ins = self.sign_ins.of_person(circumstances.sender, circumstances.conversation)
+        return PersonalServers(self.servers, sign_ins)
 
     def find_reader(self, registry: ToolRegistry) -> ResourceReader:
         """Return the reader of resources for the turn with this registry."""
@@ -43,7 +43,7 @@ class GatewayServers:
     async def list_servers(self, where: Conversation, sender: Sender) -> tuple[ServerFacts, ...]:
         """Return the configured servers as the sender reaches them, after a short wait for their
         start."""
-        return await self.servers.describe(self.sign_ins.desk(lambda: sender, where))
+        return await self.servers.describe(self.sign_ins.of_person(lambda: sender, where))
 
     async def offer_sign_in(
         self, server: str, where: Conversation, sender: Sender

@@ -9,7 +9,7 @@ from gateway.messages import Sender
 from gateway.shown_jobs import Delivery, ShownJob, ShownRun, Try
 
 
-class FakeJobDesk:
+class FakeJobBackend:
     """gateway.ports.JobBackend; `acts`: what was done, in order."""
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ def _holds(room: Room, words: frozenset[str]) -> bool:
     return all(any(word in fold_text(text) for text in texts) for word in words)
 
 
-class FakeDesk:
+class FakeBackend:
     """`on_accept` is called with what was newly accepted; `backlog` is how many live values a
     reader may be behind."""
 
