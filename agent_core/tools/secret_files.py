@@ -18,7 +18,8 @@ _SECRET = LatePattern(
     r"|\.(ssh|aws|gnupg|kube|docker|azure|gcloud)|\.envrc|_netrc|\.my\.cnf|\.s3cfg|\.boto"
     r"|\.(dockercfg|terraformrc|vault-token|credentials)|\.vault_pass(\.txt)?|kubeconfig"
     r"|(.*[-_.])?credentials\.(json|ya?ml|toml|ini|xml|csv|clj)(\.(enc|gpg))?"
-    r"|\.?secrets(\.(dev|development|prod|production|staging|test|local|enc))?"
+    r"|((?!.*(sealed|external|example|sample|template))[^/]*[-_.])?\.?secrets"
+    r"(\.(dev|development|prod|production|staging|test|local|enc))?"
     r"\.(json|ya?ml|toml|ini|env)"
     r"|.*service[-_]?account.*\.json|client_secret.*\.json|terraform\.tfstate(\.backup)?"
     r"|application_default_credentials\.json|.*firebase-adminsdk.*\.json|(gcp|gcloud|sa)-key\.json"
@@ -40,6 +41,10 @@ _SECRET = LatePattern(
     r"|\.(consul|nomad)-token|\.?pgpass\.conf|(fish|dbshell)_history|\.dbshell|sftp-config\.json"
     r"|(lastpass|bitwarden|1password|dashlane|keepass)([-_. ].*)?\.(csv|json|xml)"
     r"|(api|private)[-_]?keys?\.(json|ya?ml|toml)|gha-creds-\w+\.json|oauth_creds\.json"
+    r"|\.(muttrc|mbsyncrc|offlineimaprc|mailrc|lftprc|erlang\.cookie|htdigest|getmailrc|vncpasswd)"
+    r"|(chap|pap)-secrets|(ipsec|rsyncd?|esmtp|samba)\.secrets|smbcredentials|\.netrc\.gpg"
+    r"|wpa_supplicant([-_].*)?\.conf|.+\.(nmconnection|htpasswd)|rootkey\.csv|secring\.asc"
+    r"|(.*[-_])?accesskeys\.csv"
     r"|token\.pickle|hudson\.util\.secret|tailscaled\.state|cookies\.txt"
 )
 _ENV = ".env"
@@ -90,7 +95,8 @@ _SWAP_END = re.compile(r"\.sw[a-p]\Z")
 _PLACE = LatePattern(
     r"(?:^|/)(?:\.config/(?:gh|hub|glab-cli|op|doctl|gcloud|rclone|git/credentials)(?:/|$)"
     r"|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|\.[a-z]+/auth\.json$"
-    r"|\.subversion/auth/|\.(?:fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2)/"
+    r"|\.(?:subversion|svn)/auth/|\.config/github-copilot/(?:hosts|apps)\.json$"
+    r"|\.(?:fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2)/"
     r"(?:config\.(?:ya?ml|json)|profiles\.yml|nuget\.config|ngrok\.yml)$"
     r"|\.circleci/cli\.yml$|\.mutt/passwords?$|\.weechat/sec\.conf$|\.cache/huggingface/token$"
     r"|\.(?:cargo|gem|heroku|pulumi)/credentials$"
@@ -105,7 +111,7 @@ _PLACE = LatePattern(
 )
 
 _KEEPER = re.compile(
-    r"\.(?:config|m2|gradle|subversion|fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2"
+    r"\.(?:config|m2|gradle|subversion|fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2|svn"
     r"|circleci|mutt|weechat|cargo|gem|heroku|pulumi|codex|stripe|aliyun|bluemix|mc|tccli|hex|expo"
     r"|influxdbv2|cassandra|anthropic|openai|local|auth|turnkeeper)"
 )
