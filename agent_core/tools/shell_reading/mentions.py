@@ -13,7 +13,17 @@ MAX_LENGTH = 20_000
 """Maximum characters of a command that is analysed; a longer one with such a name counts as using
 it."""
 _NAMES_ONLY = frozenset({"[", "[[", "echo", "ls", "printf", "stat", "test"})
-_NAMES_ONLY_OF_GIT = frozenset({"check-ignore", "rm"})
+_NAMES_ONLY_OF_GIT = frozenset({"check-ignore", "ls-files", "ls-tree", "rm"})
+_WITH_MESSAGE = frozenset({"commit", "merge", "notes", "stash", "tag"})
+"""Commands with a message behind `-m`, which shows the changes of merges elsewhere."""
+_SUMMARIES_OF_GIT = frozenset({"diff", "log", "status"})
+"""Commands that show no content of a file if their options are all of these."""
+_SUMMED = re.compile(r"--(?:name-only|name-status|stat|shortstat|numstat|quiet)")
+_TOLD_ONLY = re.compile(
+    r"--|-(?:\d{1,4}|n\d{0,4}|s|sb|b|uno)|--(?:oneline|follow|all|graph|reverse|no-merges|merges|short"
+    r"|branch|porcelain|ignored|cached|staged|abbrev-commit|decorate|no-color|no-patch"
+    r"|(?:date|format|pretty|since|until|after|before|author|grep|max-count|diff-filter|color)=.*)"
+)
 _TEXT_FIRST = frozenset({"egrep", "fgrep", "grep", "jq", "rg"})
 """Programs whose first operand is no file."""
 _OTHER_FIRST = frozenset({"-e", "-f", "--file", "--from-file", "--regexp", "-L"})
@@ -87,7 +97,7 @@ def _drop_texts(verb: str, words: list[str]) -> list[str]:
     if verb in _NAMES_ONLY:
         return []
     if verb == "git" and words:
-        if words[0] in _NAMES_ONLY_OF_GIT:
+        if words[0] in _NAMES_ONLY_OF_GIT or _sums_up(words):
             return []
         return _drop_messages(words)
     if verb == "find" and not any(word.startswith(("-exec", "-ok", "-f")) for word in words):
@@ -100,14 +110,32 @@ def _drop_texts(verb: str, words: list[str]) -> list[str]:
     return [verb, *words]
 
 
+def _sums_up(words: list[str]) -> bool:
+    """Return True for a `git log`, `diff` or `status` that tells when files changed, not how."""
+    if words[0] not in _SUMMARIES_OF_GIT:
+        return False
+    options = [word for word in words[1:] if word.startswith("-")]
+    summed = any(map(_SUMMED.fullmatch, options))
+    told = all(_SUMMED.fullmatch(one) or _TOLD_ONLY.fullmatch(one) for one in options)
+    return told and (summed or words[0] != "diff")
+
+
+def _find_verb(words: list[str]) -> str:
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in ("-C", "-c") else 1
+    return words[at] if at < len(words) else ""
+
+
 def _drop_messages(words: list[str]) -> list[str]:
     """Drop a commit's message, and the words that a log is searched for."""
     left: list[str] = []
+    takes = _find_verb(words) in _WITH_MESSAGE
     is_message = False
     for word in words:
         if is_message or word.startswith(("--message=", "--grep=", "--author=")):
             is_message = False
             continue
-        is_message = word in ("-m", "--message") or (word.startswith("-") and word[1:] == "am")
+        is_message = takes and word in ("-m", "--message", "-am")
         left.append(word)
     return left
