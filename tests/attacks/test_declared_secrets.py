@@ -54,7 +54,7 @@ HARMLESS = (
     "var token string", "token string = 1", "func f(password string) error {", '<password type="plain"></password>',
     '<input type="password" name="x">', "std::password::hash", "dbPass := os.Getenv(\"DB\")", "dbpass = getpass()",
     "userPass: user.pass", "dbPass=${DB_PASS}", "dbpass=changeme", "userPassword:: ", "authPass = read(2)", '<token id="1"/>',
-    "GET /v1/auth/userpass/login/ann", "mailpass: see the wiki", "api_key: str = Field(min_length=12)", "sonar.login=$SONAR_TOKEN",
+    "GET /v1/auth/userpass/login/ann", "mailpass: see the wiki", "token\tcount\nhouse\t5\nhouses2\t7\n", "password\tlength\nyes\t12\n", "a\tb\npassword\tx1\n", "api_key: str = Field(min_length=12)", "sonar.login=$SONAR_TOKEN",
 )  # fmt: skip
 
 
@@ -80,7 +80,20 @@ def write_all(chance: random.Random) -> list[tuple[str, str]]:
     return cases
 
 
-CASES = write_all(random.Random(SEED))
+def write_tables(chance: random.Random) -> list[tuple[str, str]]:
+    """Tables whose columns a tab separates."""
+    cases = []
+    for column, value in (("password", "{a14}"), ("db_password", "{a12}"), ("token", "{a32}"), ("api_key", "{h32}")):  # fmt: skip
+        for names in (("user", column), (column, "user"), ("id", column, "created_at")):
+            for end in ("\n", "\r\n"):
+                made, _ = spell(value, chance)
+                row = "\t".join(made if one == column else "ann" for one in names)
+                other = "\t".join("" if one == column else "bob" for one in names)
+                cases.append((end.join(("\t".join(names), other, row, "")), made))
+    return cases
+
+
+CASES = [*write_all(random.Random(SEED)), *write_tables(random.Random(SEED))]
 
 
 def stream(text: str, cuts: list[int]) -> str:

@@ -27,7 +27,7 @@ BEGUN_WORDS = re.compile(
 )
 """Matches an end that may become a statement's first words."""
 MAX_WORDS = max(map(len, _WORDS))
-LINE_SIGNS = ("\n", "|", ",", ";", '"', "'", *MANIFEST_SIGNS, *STATEMENT_SIGNS)
+LINE_SIGNS = ("\n", "\t", "|", ",", ";", '"', "'", *MANIFEST_SIGNS, *STATEMENT_SIGNS)
 """One of these occurs in each longer beginning."""
 TELLING = re.compile("|".join((*COLUMN_SIGNS, *MANIFEST_SIGNS)), re.IGNORECASE)
 """Occurs in the line of a table or a manifest that tells, if there are several."""

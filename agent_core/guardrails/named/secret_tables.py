@@ -1,4 +1,4 @@
-"""Finds secrets in tables by the name of their column: CSV, Markdown, and what `psql` prints.
+"""Finds secrets in tables by the name of their column: CSV, TSV, Markdown, and what `psql` prints.
 
 Columns are counted from the first `|` of a line, or within the signs of a CSV header: a stream has
 shown what is before them. It holds a table with such a column until the table ends.
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
     re.I,
 )
 _NO_TOKEN = re.compile(r"(?:page|next|sync|public|csrf)[_ -]?(?:token|key)", re.I)
-_HEADER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,;\"'-")
+_HEADER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,;\"'-\t")
 _AROUND = " \t\r\"'`*"
 _RULE = re.compile(r"[ \t|:+=-]{3,}\r?")
 _CHOSEN = re.compile(r"(?=.{0,80}\d)(?=.{0,80}[A-Za-z])[\w+/=.!@#%^*~?&$-]{8,200}", re.ASCII)
@@ -62,7 +62,7 @@ def find_open_table(text: str) -> int:
     least = max(line, len(text) - MAX_LINE)
     bar = text.find("|", least)
     at = bar if bar >= 0 else len(text)
-    head = len(text)
+    head = len(text) - text.endswith("\r")  # of a line's end, of which the rest may follow
     while head > least and text[head - 1] in _HEADER:
         head -= 1
     done = 0
@@ -102,7 +102,7 @@ def _find_header(text: str, line: int, end: int) -> int:
 
 def choose_columns(header: str) -> tuple[str, int, dict[int, re.Pattern[str]]] | None:
     """Return what separates the columns, their number, and those with secrets."""
-    sign = next((one for one in "|,;" if one in header), "")
+    sign = next((one for one in "|,;\t" if one in header), "")
     names = [one.strip(_AROUND) for one in header.split(sign)] if sign else []
     if sign != "|" and not all(names):
         return None  # a list with one word a line
