@@ -62,6 +62,9 @@ OPENING = 2.5
 GAP = 150.0
 """Seconds of silence after which missed messages are read back: Slack itself repeats what it could
 not deliver, for some minutes."""
+REPEATED = 150.0
+"""Seconds for which Slack surely repeats what was not acknowledged; what could not be stored for
+longer is read back."""
 REFUSED_SOCKET = ("not_allowed_token_type", "missing_scope")
 
 
@@ -95,6 +98,7 @@ class SlackReceiver:
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
         self._waiting, self._room = 0, asyncio.Event()
         self._gap, self._alive_at = asyncio.Event(), -math.inf
+        self._unstored_since = math.inf
         self._reach, self._chats = HookReach(), OwnChats(wire)
 
     async def run(self, accept: Accept) -> None:
@@ -262,7 +266,7 @@ class SlackReceiver:
             self._waiting -= sum(one.size for one in batch)
             self._room.set()
             inbounds = [await self._parse_payload(one.kind, one.payload) for one in batch]
-            if not await self._store([one for one in inbounds if one is not None]):
+            if not await self._store_live([one for one in inbounds if one is not None]):
                 continue  # not acknowledged: Slack sends it again
             for one in batch:
                 try:
@@ -292,7 +296,7 @@ class SlackReceiver:
         inbound = await self._parse_payload(kind, payload)
         self._reach.hear(inbound)
         self._note_alive()
-        kept = await self._store([inbound] if inbound is not None else [])
+        kept = await self._store_live([inbound] if inbound is not None else [])
         return 200 if kept else 503
 
     # ---- both ------------------------------------------------------------------------------
@@ -335,6 +339,16 @@ class SlackReceiver:
                 await self._wire.call("views.open", {"trigger_id": trigger, "view": view})
         except (DeliveryError, TimeoutError) as error:
             log.warning("slack_no_modal", extra={"why": str(error)})
+
+    async def _store_live(self, inbounds: Sequence[Inbound]) -> bool:
+        """Store what Slack sends, or else have it read back once the store works again."""
+        if await self._store(inbounds):
+            self._unstored_since = math.inf if inbounds else self._unstored_since
+            return True
+        self._unstored_since = min(self._unstored_since, clock.monotonic())
+        if clock.monotonic() - self._unstored_since >= REPEATED:
+            self._gap.set()
+        return False
 
     async def _store(self, inbounds: Sequence[Inbound], accept: Accept | None = None) -> bool:
         accept = accept or self._accept

@@ -100,6 +100,35 @@ async def test_a_gap_in_the_connection_is_read_page_by_page(
         assert {one.arguments["channel"] for one in calls} == {"D0ANN"} and len(calls) >= 4
 
 
+@pytest.mark.parametrize("transport", ["socket", "http"])
+@pytest.mark.parametrize("lasts", [1, 3, 30])
+async def test_what_could_not_be_stored_for_long_is_read_back(
+    rig: SlackRig, transport: str, lasts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slack has given up repeating it, and the connection stood all the time."""
+    monkeypatch.setattr(receive, "REPEATED", 0.0)
+    monkeypatch.setattr(receive, "MAX_PAUSE", 0.01)
+    rig.transport = transport
+    await rig.start()
+    rig.slack.say(DM, "hello")
+    await rig.shows("ack hello")
+    await rig.quiet()
+    real, failures = rig.host.accept, 0
+
+    async def accept(inbounds: Sequence[Inbound]) -> None:
+        nonlocal failures
+        failures += 1
+        if failures <= lasts:
+            raise StoreFailed("the disk is full")
+        await real(inbounds)
+
+    monkeypatch.setattr(rig.host, "accept", accept)
+    rig.slack.say(DM, "missed")
+    await rig.shows("ack missed")
+    await rig.quiet()
+    assert sum("ack missed" in text for text in rig.said(DM)) == 1
+
+
 FAULTS: dict[str, tuple[int, str]] = {
     "down": (503, ""), "a bug of theirs": (200, "internal_error"), "busy": (200, "ratelimited"),
     "no object": (200, ""),
