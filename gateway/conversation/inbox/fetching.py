@@ -25,6 +25,9 @@ FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
 pause, which doubles."""
 FETCH_RATE = 100_000
 """Bytes a second that a download makes at least."""
+LATE_SECONDS = 10.0
+"""In place of FETCH_SECONDS and without a retry, for a file behind one that did not come: ten of a
+server that hangs would hold up their message for ten minutes."""
 UNKNOWN_SIZE = 10_000_000
 """Bytes assumed where the platform tells no size."""
 
@@ -55,6 +58,8 @@ class FileFetcher:
         self._done: dict[Attachment, FetchedFile | Exception] = {}
         self._current: Attachment | None = None
         self._task: asyncio.Task[None] | None = None
+        self._late = False
+        """The file before did not come."""
         self.is_busy = False
 
     def fetch_ahead(self, files: Sequence[Attachment]) -> bool:
@@ -89,8 +94,10 @@ class FileFetcher:
         try:
             while (one := self._find_missing()) is not None:
                 self._current = one
-                self._done[one] = await self._fetch(one)
+                self._done[one] = done = await self._fetch(one)
+                self._late = isinstance(done, Unsent | Ambiguous | RateLimited)
         finally:
+            self._late = False
             self._task = self._current = None
             self.is_busy = False
             self._state.changed.set()
@@ -112,10 +119,11 @@ class FileFetcher:
 
     async def _download(self, attachment: Attachment, file: BinaryIO) -> None:
         """Fetch it, with a few retries after passing failures."""
-        until, pause = ambient.monotonic() + FETCH_SECONDS, FETCH_PAUSE
-        for tries_left in reversed(range(FETCH_TRIES)):
+        patience, tries = (LATE_SECONDS, 1) if self._late else (FETCH_SECONDS, FETCH_TRIES)
+        until, pause = ambient.monotonic() + patience, FETCH_PAUSE
+        for tries_left in reversed(range(tries)):
             try:
-                async with ambient.limit(find_fetch_time(attachment)):
+                async with ambient.limit(find_fetch_time(attachment, patience)):
                     return await self._state.adapter.fetch(attachment, file)
             except TokenRefused:
                 raise
@@ -152,9 +160,9 @@ class FileFetcher:
         return f"[voice note, transcribed]\n{spoken}", spoken
 
 
-def find_fetch_time(attachment: Attachment) -> float:
+def find_fetch_time(attachment: Attachment, patience: float) -> float:
     """Seconds that the file may take: a server that sends a byte now and then holds up nobody."""
-    return FETCH_SECONDS + (attachment.size or UNKNOWN_SIZE) / FETCH_RATE
+    return patience + (attachment.size or UNKNOWN_SIZE) / FETCH_RATE
 
 
 async def open_scratch(workspace: Path) -> BinaryIO:
