@@ -9,6 +9,7 @@ import gc
 import importlib
 import logging
 import os
+import runpy
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -370,3 +371,7 @@ def _slack(settings: Settings, look: Look, recent: Recent) -> Adapter | None:
     from adapters.slack.adapter import SlackAdapter
 
     return SlackAdapter(app, look, recent, settings.outputs)
+
+
+if __name__ == "__main__":  # `python -m gateway` is the command line, which imports this module
+    runpy.run_module("gateway.cli.main", run_name="__main__")

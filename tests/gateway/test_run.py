@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from aiohttp import ClientSession
 from agent_core.context.surroundings import strip_surroundings
 from gateway.messages import Conversation, MessageReceived, Sender
 from gateway.ops.http import PROBE_PATIENCE, PROBE_SECONDS
+from gateway.settings import VERSION
 from gateway.store.rows import Letter
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.redis_server import redis_server
@@ -34,6 +36,12 @@ async def fetch(url: str) -> tuple[int, str]:
 
 def sent(world: World, chat: int = PERSON) -> list[str]:
     return [message["text"] for message in world.telegram.chats[chat]]
+
+
+def test_the_package_is_the_command_line_too() -> None:
+    asked = (sys.executable, "-m", "gateway", "--version")
+    said = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert said.stdout == f"turnkeeper {VERSION}\n"
 
 
 @pytest.mark.pick("a story in a process", 3)
