@@ -82,13 +82,13 @@ class Session:
         self._failures = failures
         self._features = features
         self._intake = Intake(self.context, features)
-        self._place = TurnSlot(services.slots, self.state.changed.set, self.state.works_for)
+        self._place = TurnSlot(services.slots, self.state.changed.set, self.state.find_asker)
 
     # ---- life ----------------------------------------------------------------------------
 
-    def runs_for(self) -> str:
+    def find_asker(self) -> str:
         """Return the sender's key of the turn that runs or is next, "" if there is none."""
-        return self.state.works_for()
+        return self.state.find_asker()
 
     def is_moving(self, since: float) -> bool:
         """Return True if it runs a turn, is to run one, or has sent something since then."""

@@ -478,7 +478,7 @@ class ConversationState:
 
         self.services.spawn(tell, "tell")
 
-    def works_for(self) -> str:
+    def find_asker(self) -> str:
         """Return the sender's key of the running, cut off, or next turn; "" if there is none."""
         if self.active is not None:
             return self.active.row.sender

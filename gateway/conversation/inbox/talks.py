@@ -23,15 +23,15 @@ LAST_TURNS = 3
 """Turns of each that are looked at for the person."""
 
 
-class RunsFor(Protocol):
+class AskedSession(Protocol):
     """Tells whose turn a session is running, or will."""
 
-    def runs_for(self) -> str: ...
+    def find_asker(self) -> str: ...
 
 
 async def find_talk(
     services: Services,
-    sessions: Mapping[str, RunsFor],
+    sessions: Mapping[str, AskedSession],
     commands: Mapping[str, Command],
     given: CommandGiven,
 ) -> Conversation:
@@ -48,7 +48,7 @@ async def find_talk(
         person = await services.access.person(given.sender)
         if (waiting := await _find_waiting(store, recent, partial(_decides, person))) is not None:
             return waiting
-    running = {at: one.runs_for() for at, one in sessions.items() if _is_in(at, where)}
+    running = {at: one.find_asker() for at, one in sessions.items() if _is_in(at, where)}
     if mine := [at for at, whose in running.items() if whose == key]:
         return read_conversation(mine[0])
     others = [at for at, whose in running.items() if whose]
