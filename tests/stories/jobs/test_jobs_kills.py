@@ -315,4 +315,5 @@ def test_a_kill_at_every_point_of_a_bad_day_tells_once() -> None:
     points = count_points(story_of_a_bad_day, with_jobs)
     assert points["names"].count("model fails") == 3
     killed_everywhere(points, story_of_a_bad_day, check_bad_day, with_jobs)
-    assert sends.keys() <= {1, 2} and sends[2] <= 12, sends
+    # Few points lie between a send and its mark; on a slow machine some of other tasks do as well.
+    assert sends.keys() <= {1, 2} and sends[2] <= sends.total() / 15, sends
