@@ -144,6 +144,11 @@ async def test_visitors_who_wait_for_the_app_keep_their_place(
 ) -> None:
     monkeypatch.setattr(server, "MAX_VISITS", 6)
     async with shown([b"HTTP/1.1 200 OK\r\n\r\n"], again=b"more") as address:
+        for _ in range(9):  # they leave, and with them their places
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write_eof()
+            assert await has_ended(reader)
+            writer.close()
         with contextlib.ExitStack() as visits:
             clients = [
                 visits.enter_context(contextlib.closing(await ask(address))) for _ in range(6)

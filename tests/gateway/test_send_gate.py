@@ -118,6 +118,30 @@ async def test_after_a_restart_nobody_waits_for_all_that_was_left_unsent(
         assert len(senders.under_way) <= min(hanging, send_gate.MAX_SLOW)
 
 
+async def test_the_next_sends_when_the_one_before_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(send_gate, "SLOW", 0.05)
+    async with asyncio.timeout(PATIENCE), sending(SendGate(FOR_EVER)) as senders:
+        for n in range(4):
+            senders.add(f"hangs{n}")
+        await senders.send("ours")
+        assert len(senders.begun) == 5
+
+
+@pytest.mark.parametrize("kinds", [("chat", "left"), ("left", "chat"), ("chat", "chat")])
+async def test_no_kind_of_chat_waits_for_all_of_another(kinds: tuple[str, str]) -> None:
+    greedy, modest = kinds
+    async with sending(SendGate(FOR_EVER)) as senders:
+        for n in range(500):
+            senders.add(f"{greedy}{n}")
+        await settle()
+        senders.add(f"{modest} modest")
+        await settle()
+        while f"{modest} modest" not in senders.begun and len(senders.begun) < 500:
+            senders.end(senders.under_way[0])
+            await settle()
+        assert (greedy == modest) == (len(senders.begun) > 3 * MAX_IN_FLIGHT)
+
+
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 99))))
 async def test_nobody_is_forgotten_and_the_doubt_has_a_bound(steps: list[tuple[str, int]]) -> None:

@@ -76,6 +76,7 @@ def test_who_holds_fewest_is_next_whatever_came_before(
         asked.leave(asked.held[0])
     assert not asked.waiting, "nobody waits for ever"
     assert asked.slots.running == asked.slots.waiting == 0
+    assert not asked.slots._held, "nobody is remembered"
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 9, 10, 100])
