@@ -78,7 +78,7 @@ BAD = (
 )  # fmt: skip
 CHANGING = (
     *("--edit-description", "--set-upstream-to=x", "--unset-upstream", "-d x", "-D x", "-m x", "-c x"),
-    *("--delete x", "-f x", "--move x", "--copy x", "-u x", "-t x", "--track x", "x", "-l --edit-description"),
+    *("--delete x", "-f x", "--move x", "--copy x", "-u x", "-t x", "--track x", "-l --edit-description"),
 )  # fmt: skip
 """Of `git branch` and `git tag`."""
 
@@ -118,6 +118,13 @@ def test_nor_are_several_and_none_hides_one_that_does_more(data: st.DataObject) 
     assert judge(spell(verb, [*before, *after])) == "allow"
     bad = data.draw(st.sampled_from(BAD if verb not in ("branch", "tag") else (*BAD, *CHANGING)))
     assert judge(spell(verb, [*before, bad, *after])) != "allow"
+
+
+@pytest.mark.parametrize("verb", ["branch", "tag"])
+def test_a_name_alone_makes_a_branch_or_a_tag(verb: str) -> None:
+    assert judge(f"git {verb} x") != "allow"
+    for option in ("-v", "-i", "--no-color", "--column", "--ignore-case", "--abbrev=9"):
+        assert judge(f"git {verb} {option} x") != "allow"
 
 
 def test_a_value_may_be_a_word_of_its_own() -> None:
