@@ -87,6 +87,11 @@ _CONTEXT = (
     rf"(?:=>|:=|::|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN}"
     rf"|\||username\"(?::(?: ?(?:\"(?:[\w.-]{{0,30}}{_KEY_AFTER})?)?)?)?)"
 )
+_RANDOM_CASE = (
+    r"(?=[A-Z\d_+/=-]{0,80}[a-z])"
+    r"(?=(?:(?:[a-z\d_+/=-]|[A-Z](?![A-Z])){0,80}[A-Z]{2,80}(?![A-Z])){3})"
+)
+"""Looks ahead to capitals side by side three times, as in hardly a name of a program's."""
 _GAP = r"(?:\s|\\{1,8}[nr]){0,40}"
 _HEADER = rf"{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [\w., :-]{{1,80}}(?:\s|\\[nr])"
 _KEY = (
@@ -271,7 +276,8 @@ SHAPES: tuple[Shape, ...] = (
         ("uthorization", "UTHORIZATION"),
         r"(?i:authorization)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?[A-Za-z-]{1,20}[ \t]"
         r"(?=\S{0,80}[\d=])[\w.~+/=:-]{16,}"
-        r"|(?i:authorization)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?=(?:[A-Za-z_+/=-]{0,80}\d){3})"
+        r"|(?i:authorization)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?"
+        rf"(?=(?:[A-Za-z_+/=-]{{0,80}}\d){{3}}|{_RANDOM_CASE}[A-Za-z_+/=-]{{0,80}}\d)"
         r"(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{24,}(?![\w(.\[:])",
     ),
     (

@@ -59,19 +59,20 @@ _MARKED = re.compile(r"⟦(.*?)⟧", re.DOTALL)
 def spell(case: str, chance: random.Random) -> tuple[str, list[str]]:
     """A case of a list: the text, and the secrets that stand in it. `{a20}`: so many letters and
     digits, `{h…}` of hex, `{u…}` of capitals, `{l…}` of small letters and digits, `{x…}` digits.
-    A digit is among the letters and digits, and two among twenty, and a capital and a small letter
-    among eight, as it mostly is where they are drawn at random."""
+    A digit is among the letters and digits, two among twenty and three among thirty-two, and a
+    capital and a small letter among eight, as it mostly is where they are drawn at random."""
 
     def make(found: re.Match[str]) -> str:
         kind, size = found[1], int(found[2])
         letters = chance.choices(_MORE_KINDS[kind], k=size)
         if kind in "ahl":
-            places = chance.sample(range(min(size, 20)), min(size, 4))
-            for at in places[: 2 if size >= 20 else 1]:
+            places = chance.sample(range(min(size, 20)), min(size, 5))
+            digits = 1 + (size >= 20) + (size >= 32)
+            for at in places[:digits]:
                 letters[at] = chance.choice("23456789")
             if kind == "a" and size >= 8:
-                letters[places[2]] = chance.choice(_LETTERS[:26])
-                letters[places[3]] = chance.choice(_LETTERS[26:52])
+                letters[places[digits]] = chance.choice(_LETTERS[:26])
+                letters[places[digits + 1]] = chance.choice(_LETTERS[26:52])
         return "".join(letters)
 
     made = re.sub(r"\{([ahxul])(\d+)\}", make, case)

@@ -194,6 +194,16 @@ def test_what_providers_and_commands_take_is_not_seen() -> None:
                 assert secret.rstrip("=/%3D\n")[-8:] not in hidden, f"{case}: {hidden}"
 
 
+def test_a_bare_token_with_few_digits_is_seen_by_its_capitals() -> None:
+    chance = dice("few digits")
+    for _ in range(examples(300)):
+        drawn = chance.choices(string.ascii_letters, k=40)
+        drawn[chance.randrange(6)] = chance.choice(string.digits)
+        drawn[7:11], drawn[19:23], drawn[29:33] = "aQXb", "cKVd", "eZRf"
+        text = f"curl -H 'Authorization: {''.join(drawn)}' https://api.example.com/"
+        assert has_shape(text), text
+
+
 def test_the_start_of_a_long_text_shows_no_part_of_a_secret_that_goes_on() -> None:
     """Wherever the needed characters, or those read beyond them, end in it."""
     words = Redactions({}).with_shapes()
@@ -331,6 +341,14 @@ def test_pieces_of_commands_show_what_the_whole_shows() -> None:
         cuts = [chance.randrange(10_000) for _ in range(6)]
         assert stream(words, text, cuts) == words.hide(text), (n, text)
         assert stream(words, text, list(range(len(text)))) == words.hide(text), (n, text)
+
+
+@pytest.mark.parametrize("behind", [", jdbc:oracle", ", x y", " and, so on", "\tdbc"])
+def test_pieces_of_a_netrc_end_where_the_whole_does(behind: str) -> None:
+    words = Redactions({}).with_shapes()
+    for line in ("default", "machine example.com"):
+        text = f"{line} login joe password 27Rk8X4ZQpYlxck{behind}"
+        assert stream(words, text, list(range(len(text)))) == words.hide(text)
 
 
 def test_a_token_below_puttys_lines_is_hidden_whole() -> None:
