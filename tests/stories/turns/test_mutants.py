@@ -345,7 +345,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R19 a mark found after a crash means nothing",
-        code("load", "if row.sending >= 0:", "if False:"),
+        code("load", "if row.sending >= 0 else row", "if False else row"),
         rules.test_R19_the_outbox_is_desired_state,
         (),
     ),
