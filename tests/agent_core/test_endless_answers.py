@@ -383,7 +383,7 @@ async def test_other_calls_of_models_last_only_so_long(server: EndlessServer) ->
     app.router.add_post("/{path:.*}", answer)
     async with TestServer(app) as listening, asyncio.timeout(20):
         base = f"http://127.0.0.1:{listening.port}"
-        end = Endpoint(provider="p", api_key="k", base_url=base, retries=0, timeout=0.1)
+        end = Endpoint(provider="p", api_key="k", base_url=base, retries=0, timeout=0.6)
         heard = Transcriber(end, "m")
         for call in (generate(end, {"prompt": "a cat"}), heard.words(io.BytesIO(b"R"), "a.wav")):
             with pytest.raises(ModelFailed) as failed:
