@@ -38,10 +38,11 @@ TYPED_BEGUN = (
     r"(?:\?|[ \t]\|(?:[ \t]\w{0,9})?)?[ \t]?|[ \t]string[ \t]?)"
 )
 """Matches an incomplete one."""
-ATTRIBUTES = r"(?:[ \t][\w:]{1,16}=\\{0,2}\"[^\"<>\n\\]{0,32}\\{0,2}\"){1,3}"
+_ATTRIBUTE = r"[ \t][\w:]{1,16}=\\{0,2}\"[^\"<>\n\\]{0,32}\\{0,2}\""
+ATTRIBUTES = rf"(?:{_ATTRIBUTE}){{1,3}}"
 """Attributes of an element of XML whose name is that of a secret."""
 ATTRIBUTES_BEGUN = (
-    r"(?:[ \t][\w:]{1,16}=\\{0,2}\"[^\"<>\n\\]{0,32}\\{0,2}\"){0,3}"
+    rf"(?:{_ATTRIBUTE}){{0,3}}"
     r"(?:[ \t](?:[\w:]{1,16}(?:=(?:\\{0,2}\"[^\"<>\n\\]{0,32}\\{0,2})?)?)?\Z)?"
 )
 """Matches incomplete ones."""
