@@ -3,6 +3,8 @@ People get places in turn: nobody waits for all that one person asked for before
 
 from collections.abc import Callable
 
+from gateway.delivery.send_gate import FairLines
+
 DEFAULT_TURNS = 100
 MAX_SHARE = 9
 """Places that a person may hold for each one that is free: at most nine tenths of all, so that long
@@ -29,9 +31,8 @@ class Slots:
         self._running = 0
         self._held: dict[str, int] = {}
         """Slots of each person who has some."""
-        self._lines: dict[str, dict[Slot, None]] = {}
-        """Requests of each person who waits; who got a slot goes to the end."""
-        self._waiting = 0
+        self._waiting = FairLines[Slot]()
+        """Requests, in lines of the people who wait."""
 
     @property
     def running(self) -> int:
@@ -41,14 +42,13 @@ class Slots:
     @property
     def waiting(self) -> int:
         """The number of requests that wait for a slot."""
-        return self._waiting
+        return len(self._waiting)
 
     def ask(self, on_given: Callable[[], None], who: str = "") -> Slot:
         """Request a slot; `on_given` is called if it is granted later. `who`: the person for whom
         it is; what nobody asked for, such as runs of jobs, counts as one person's."""
         slot = Slot(who, on_given)
-        self._lines.setdefault(who, {})[slot] = None
-        self._waiting += 1
+        self._waiting.add(who, slot)
         self._give()
         return slot
 
@@ -59,22 +59,13 @@ class Slots:
             self._held[slot.who] -= 1
             if not self._held[slot.who]:
                 del self._held[slot.who]
-        elif slot in self._lines.get(slot.who, {}):
-            self._take_out(slot)
+        else:
+            self._waiting.remove(slot)
         self._give()
-
-    def _take_out(self, slot: Slot) -> None:
-        """Remove it from its person's line; the rest of that line goes behind the others."""
-        line = self._lines.pop(slot.who)
-        del line[slot]
-        if line:
-            self._lines[slot.who] = line
-        self._waiting -= 1
 
     def _give(self) -> None:
         while (who := self._find_next()) is not None:
-            slot = next(iter(self._lines[who]))
-            self._take_out(slot)
+            slot = self._waiting.take(who)
             slot.given = True
             self._running += 1
             self._held[who] = self._held.get(who, 0) + 1
@@ -86,7 +77,7 @@ class Slots:
         free = self._most - self._running
         best: str | None = None
         fewest = MAX_SHARE * free
-        for who in self._lines:
+        for who in self._waiting:
             held = self._held.get(who, 0)
             if held < fewest:
                 best, fewest = who, held

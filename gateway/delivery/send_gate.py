@@ -3,12 +3,14 @@ wait for none whose platform does not."""
 
 import asyncio
 from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from gateway.delivery.native_messages import SentHere
 from gateway.messages import Conversation
 
+T = TypeVar("T")
 Speed: TypeAlias = Literal["quick", "new", "left", "slow"]
 """How long the last first send into a chat took. new: there was none; left: nor was there, and an
 earlier session left something unsent."""
@@ -56,42 +58,46 @@ class Ticket:
         self.began = self.began or now
 
 
-class WaitingSends:
-    """Tickets that were not called yet: the chats' in turn, each chat's in order of arrival."""
+class FairLines(Generic[T]):
+    """Lines of many keys, such as people or chats, that are served in turn, each in its order of
+    arrival. Iteration gives the keys, the next one first."""
 
     def __init__(self) -> None:
-        self._chats: dict[str, dict[Ticket, None]] = {}
-        self._all: dict[Ticket, None] = {}
+        self._lines: dict[str, dict[T, None]] = {}
+        self._keys: dict[T, str] = {}
+        """Of all who wait, in order of arrival."""
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._keys)
 
-    def add(self, ticket: Ticket) -> None:
-        """Add a ticket at the end of its chat's."""
-        self._chats.setdefault(ticket.chat, {})[ticket] = None
-        self._all[ticket] = None
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
 
-    def remove(self, ticket: Ticket) -> bool:
-        """Take it out; False if it is not here. The rest of its chat goes behind the others."""
-        if ticket not in self._all:
+    def add(self, key: str, one: T) -> None:
+        """Add `one` at the end of the key's line."""
+        self._lines.setdefault(key, {})[one] = None
+        self._keys[one] = key
+
+    def remove(self, one: T) -> bool:
+        """Take it out; False if it is not here. The rest of its line goes behind the others."""
+        if one not in self._keys:
             return False
-        del self._all[ticket]
-        line = self._chats.pop(ticket.chat)
-        del line[ticket]
+        key = self._keys.pop(one)
+        line = self._lines.pop(key)
+        del line[one]
         if line:
-            self._chats[ticket.chat] = line
+            self._lines[key] = line
         return True
 
-    def find_until(self) -> float:
-        """Return the end of the patience of who has waited longest, never if nobody waits."""
-        return next((one.until for one in self._all), float("inf"))
+    def take(self, key: str) -> T:
+        """Take out the first of the key's line. KeyError if nobody waits there."""
+        one = next(iter(self._lines[key]))
+        self.remove(one)
+        return one
 
-    def take(self) -> Ticket | None:
-        """Take out the ticket whose turn it is."""
-        ticket = next((one for line in self._chats.values() for one in line), None)
-        if ticket is not None:
-            self.remove(ticket)
-        return ticket
+    def find_oldest(self) -> T | None:
+        """Return who has waited longest, None if nobody waits."""
+        return next(iter(self._keys), None)
 
 
 class SendGate:
@@ -110,13 +116,14 @@ class SendGate:
 
     def __init__(self, patience: float = 0.75) -> None:
         self._patience = patience
-        self._waiting: dict[Speed, WaitingSends] = {
-            "quick": WaitingSends(),
-            "new": WaitingSends(),
-            "left": WaitingSends(),
-            "slow": WaitingSends(),
+        self._waiting: dict[Speed, FairLines[Ticket]] = {
+            "quick": FairLines(),
+            "new": FairLines(),
+            "left": FairLines(),
+            "slow": FairLines(),
         }
-        """By speed; the one that was served last is last."""
+        """Tickets that were not called yet, in lines of their chats, by speed; the speed that was
+        served last is last."""
         self._line: dict[Ticket, None] = {}
         """Called one after the other; the first one sends."""
         self._beside: dict[Ticket, None] = {}
@@ -168,7 +175,7 @@ class SendGate:
         if known is None:
             speed = "left" if left else "new"
         ticket = Ticket(chat, speed, self._patience)
-        self._waiting[speed].add(ticket)
+        self._waiting[speed].add(chat, ticket)
         self._advance()
         return ticket
 
@@ -182,7 +189,9 @@ class SendGate:
     def _call_next(self, speeds: tuple[Speed, ...]) -> Ticket | None:
         """Call the next ticket of one of these speeds, None if nobody waits who may be called."""
         for speed in [one for one in self._waiting if one in speeds and self._has_place(one)]:
-            if (ticket := self._waiting[speed].take()) is not None:
+            lines = self._waiting[speed]
+            if (chat := next(iter(lines), None)) is not None:
+                ticket = lines.take(chat)
                 self._waiting[speed] = self._waiting.pop(speed)
                 self._called[speed] += 1
                 ticket.call()
@@ -227,10 +236,10 @@ class SendGate:
         ends = [first.began + SLOW]
         ends += [behind.until] if behind is not None else []
         for speed in LINED:
-            until = self._waiting[speed].find_until() if self._has_place(speed) else float("inf")
-            if until <= now:
+            oldest = self._waiting[speed].find_oldest() if self._has_place(speed) else None
+            if oldest is not None and oldest.until <= now:
                 return self._call_next((speed,))
-            ends.append(until)
+            ends += [oldest.until] if oldest is not None else []
         if ends[0] <= now:
             return first
         # one timer for all: one for each request would cost more than its send
