@@ -93,9 +93,8 @@ class Session:
     def is_moving(self, since: float) -> bool:
         """Return True if it runs a turn, is to run one, or has sent something since then."""
         state = self.state
-        running = any(turn.status == "running" for turn in state.turns.values())
         sent = self.services.pace(state.conversation).has_sent(since)
-        return running or bool(state.queue) or state.occupied or sent
+        return self._has_running_turn() or bool(state.queue) or state.occupied or sent
 
     async def run(self) -> None:
         """Work until the conversation is released, lost or drained."""
@@ -174,10 +173,14 @@ class Session:
     async def _note_closed(self, why: str) -> None:
         await report_lost_chat(self.context, why)
 
+    def _has_running_turn(self) -> bool:
+        return any(turn.status == "running" for turn in self.state.turns.values())
+
     def _wants_turn(self) -> bool:
         """A turn is to be run or begun."""
-        running = any(turn.status == "running" for turn in self.state.turns.values())
-        wants = running or (bool(self.state.queue) and not self._intake.settles_in())
+        wants = self._has_running_turn() or (
+            bool(self.state.queue) and not self._intake.settles_in()
+        )
         if not wants:
             self._place.leave()
         return wants
