@@ -48,6 +48,22 @@ async def test_otherwise_it_is_open(tmp_path: Path) -> None:
         assert not file.closed and file.write(b"x") == 1
 
 
+def make_fetcher(
+    group: asyncio.TaskGroup, fetch: Callable[[Attachment, BinaryIO], Awaitable[None]], place: Path
+) -> tuple[FileFetcher, asyncio.Event]:
+    """A fetcher for the workspace `place`, and the event that it sets when a file came."""
+    state: Any = SimpleNamespace(
+        services=SimpleNamespace(
+            spawn=lambda work, name: group.create_task(work(), name=name),
+            agent=SimpleNamespace(workspace=lambda conversation: place),
+        ),
+        adapter=SimpleNamespace(fetch=fetch),
+        conversation=None,
+        changed=asyncio.Event(),
+    )
+    return FileFetcher(state), state.changed
+
+
 async def test_what_is_no_longer_wanted_is_closed(tmp_path: Path) -> None:
     """Of files that were fetched, while another one comes."""
     opened: dict[str, BinaryIO] = {}
@@ -60,16 +76,7 @@ async def test_what_is_no_longer_wanted_is_closed(tmp_path: Path) -> None:
 
     one, two, three = (Attachment(ref=name, name=name) for name in ("first", "second", "third"))
     async with asyncio.TaskGroup() as group:
-        state: Any = SimpleNamespace(
-            services=SimpleNamespace(
-                spawn=lambda work, name: group.create_task(work(), name=name),
-                agent=SimpleNamespace(workspace=lambda conversation: tmp_path / "w"),
-            ),
-            adapter=SimpleNamespace(fetch=fetch),
-            conversation=None,
-            changed=asyncio.Event(),
-        )
-        fetcher = FileFetcher(state)
+        fetcher, changed = make_fetcher(group, fetch, tmp_path / "w")
         assert fetcher.fetch_ahead([one, two])
         async with asyncio.timeout(PATIENCE):
             while "second" not in opened:
@@ -77,8 +84,8 @@ async def test_what_is_no_longer_wanted_is_closed(tmp_path: Path) -> None:
             assert fetcher.fetch_ahead([three]), "the second is being cut off"
             assert opened["first"].closed
             while fetcher.fetch_ahead([three]):
-                state.changed.clear()
-                await state.changed.wait()
+                changed.clear()
+                await changed.wait()
         assert opened["second"].closed and not opened["third"].closed
         fetcher.close()
     assert opened["third"].closed and not stays.is_set()
@@ -119,19 +126,10 @@ async def test_many_files_that_do_not_come_cost_little_more_than_one(
         to.write(b"x")
 
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
-        state: Any = SimpleNamespace(
-            services=SimpleNamespace(
-                spawn=lambda work, name: group.create_task(work(), name=name),
-                agent=SimpleNamespace(workspace=lambda conversation: tmp_path / "w"),
-            ),
-            adapter=SimpleNamespace(fetch=fetch),
-            conversation=None,
-            changed=asyncio.Event(),
-        )
-        fetcher = FileFetcher(state)
+        fetcher, changed = make_fetcher(group, fetch, tmp_path / "w")
         while fetcher.fetch_ahead(files):
-            state.changed.clear()
-            await state.changed.wait()
+            changed.clear()
+            await changed.wait()
         for one, kind in zip(files, kinds, strict=True):
             if kind == "fails":
                 with pytest.raises(Unsent):
