@@ -9,7 +9,8 @@ from agent_core.sandboxes.commands.background import Background
 from agent_core.tools.ask import AskArguments, ask_tool, question
 from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
 from agent_core.tools.code.execute import PythonArguments, code_tools
-from agent_core.tools.code.sandboxed import SandboxFileArguments, file_tool
+from agent_core.tools.code.sandboxed import SandboxFileArguments as files
+from agent_core.tools.code.sandboxed import file_tool
 from agent_core.tools.code.script.execute_script import ScriptArguments, script_tools
 from agent_core.tools.code.script.running import RunningScripts
 from agent_core.tools.contract import Tool, ToolContext
@@ -83,31 +84,13 @@ def judge(
         (CODE, PythonArguments(code="date"), "ask", "ask", "ask"),
         (CODE, PythonArguments(code="ls -la"), "ask", "ask", "ask"),
         (OPEN_CODE, PythonArguments(code="print(1)"), "ask", "ask", "ask"),
-        (file_tool(), SandboxFileArguments(action="read", path="a"), "allow", "allow", "ask"),
-        (
-            file_tool(),
-            SandboxFileArguments(action="write", path="a", content=""),
-            "ask",
-            "allow",
-            "ask",
-        ),
-        (file_tool(), SandboxFileArguments(action="delete", path="a"), "ask", "allow", "ask"),
-        (file_tool(), SandboxFileArguments(action="delete", path="../a"), "deny", "deny", "deny"),
-        (
-            file_tool(),
-            SandboxFileArguments(action="read", path=".turnkeeper/outputs/a"),
-            "allow",
-            "allow",
-            "ask",
-        ),
-        (file_tool(), SandboxFileArguments(action="read", path=".env"), "deny", "deny", "deny"),
-        (
-            file_tool(),
-            SandboxFileArguments(action="delete", path=".turnkeeper/a"),
-            "deny",
-            "deny",
-            "deny",
-        ),
+        (file_tool(), files(action="read", path="a"), "allow", "allow", "ask"),
+        (file_tool(), files(action="write", path="a", content=""), "ask", "allow", "ask"),
+        (file_tool(), files(action="delete", path="a"), "ask", "allow", "ask"),
+        (file_tool(), files(action="delete", path="../a"), "deny", "deny", "deny"),
+        (file_tool(), files(action="read", path=".turnkeeper/outputs/a"), "allow", "allow", "ask"),
+        (file_tool(), files(action="read", path=".env"), "deny", "deny", "deny"),
+        (file_tool(), files(action="delete", path=".turnkeeper/a"), "deny", "deny", "deny"),
         (FETCH, ReadFileArguments(path="https://x"), "ask", "ask", "ask"),
         (READ, ReadFileArguments(path="../x"), "deny", "deny", "deny"),
         (READ, ReadFileArguments(path=".env"), "deny", "deny", "deny"),
