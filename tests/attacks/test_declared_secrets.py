@@ -31,6 +31,7 @@ DECLARED = (
 ELEMENTS = (
     '<{n} id="1">{v}</{n}>',
     '<{n} type="plain" id="x">{v}</{n}>',
+    '<{n} type="plain" id="x" lang="en">{v}</{n}>',
     '<{n} encoding="base64">{v}</{n}>',
 )
 PASSES = (
